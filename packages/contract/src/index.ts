@@ -1,0 +1,9 @@
+// No run-time import of TypeBox may be reachable from here: clients bundle this file.
+export * from './emotions.ts';
+export * from './errors.ts';
+export * from './limits.ts';
+export * from './models.ts';
+export * from './paths.ts';
+export type * from './schemas/types.ts';
+export * from './states.ts';
+export * from './timestamps.ts';

@@ -1,0 +1,57 @@
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+/** A setting a caller may choose: its default and the values that make sense. */
+export interface Range {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Recorders and codecs pad: a clip may miss either length limit by this much. */
+export const LENGTH_TOLERANCE_SECONDS = 0.05;
+
+/** Sample rates of the recordings we take, in hertz. */
+export const SAMPLE_RATE = { min: 8_000, max: 192_000, ideal: 44_100 } as const;
+
+export const DISCRETE_LIMITS = {
+  minSeconds: 4,
+  maxSeconds: 10,
+  /** Ten seconds of 192 kHz stereo in 64-bit floats are 31 MB. */
+  maxFileBytes: 32 * MIB,
+  /** Ten seconds of samples written with all their digits are 11 MB. */
+  maxJsonBytes: 12 * MIB,
+  /** The rate of the samples in a JSON payload. */
+  payloadSampleRate: 44_100,
+  /** Resamplers overshoot: a sample up to this size is clipped to 1, a larger one is refused. */
+  maxSampleMagnitude: 2,
+} as const;
+
+export const ASYNCH_LIMITS = {
+  minSeconds: 5,
+  maxFileBytes: GIB,
+  maxParts: 10_000,
+  maxFileNameLength: 255,
+  /** Everything about a request is gone this long after it was made. */
+  retentionSeconds: 24 * 60 * 60,
+  /** A last step shorter than this is not one. */
+  minTailSeconds: 0.1,
+  /** A worker may die this often over one request before the request has failed. */
+  maxAttempts: 3,
+} as const;
+
+/** Seconds between two classifications of a long recording or a stream. */
+export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
+
+/** What the clients let their callers set. `pollIntervalMs` is milliseconds in every language. */
+export const CLIENT_LIMITS = {
+  partSize: { default: 5 * MIB, min: MIB, max: 100 * MIB },
+  maxThreads: { default: 3, min: 1, max: 64 },
+  /** Retries of each part of an upload. */
+  uploadRetries: { default: 3, min: 0, max: 100 },
+  /** Retries of every other asynch call. */
+  retryAttempts: { default: 5, min: 0, max: 100 },
+  maxTries: { default: 20, min: 1, max: 100 },
+  pollIntervalMs: { default: 5_000, min: 1_000, max: 60_000 },
+} as const satisfies Record<string, Range>;

@@ -1,0 +1,35 @@
+export const API_KEY_HEADER = 'x-api-key';
+export const REQUEST_ID_HEADER = 'x-request-id';
+/** Seconds of speech the model heard in a discrete clip. */
+export const SPEECH_SECONDS_HEADER = 'x-speech-seconds';
+
+export const DEFAULT_PORT = 8080;
+
+export const PATHS = {
+  discrete: '/v1/discrete/emotion',
+  /** The same operation as `discrete`, under its older name. */
+  discreteShort: '/emotionprediction',
+  models: '/v1/models',
+  asynch: '/v1/asynch',
+  stream: '/v1/stream',
+  health: '/healthz',
+  ready: '/readyz',
+  metrics: '/metrics',
+  openapi: '/openapi.json',
+  docs: '/docs',
+} as const;
+
+/** Joined to the asynch base address, by server and clients alike. */
+export const ASYNCH_PATHS = {
+  initiate: '/upload/initiate',
+  complete: '/upload/complete',
+  prediction: '/prediction',
+  requests: '/requests',
+} as const;
+
+/** Where clients look when no address is configured: a server on this machine. */
+export const DEFAULT_DISCRETE_URL = `http://127.0.0.1:${DEFAULT_PORT}${PATHS.discrete}`;
+export const DEFAULT_ASYNCH_URL = `http://127.0.0.1:${DEFAULT_PORT}${PATHS.asynch}`;
+
+/** Browsers cannot set headers on a WebSocket: there the key travels as a subprotocol with this prefix. */
+export const API_KEY_SUBPROTOCOL_PREFIX = 'apikey.';

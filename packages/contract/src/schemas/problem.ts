@@ -1,0 +1,27 @@
+import { Type } from 'typebox';
+import { ERROR_CODES } from '../errors.ts';
+
+/** RFC 9457, with the code programs branch on. Figures ride along where they help to mend the request. */
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'Where this kind of problem is explained.' }),
+    title: Type.String({ description: 'What went wrong, the same words for every problem of this code.' }),
+    status: Type.Integer({ minimum: 400, maximum: 599 }),
+    detail: Type.String({ description: 'What went wrong this time, and how to mend it.' }),
+    code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'The code programs branch on.' }),
+    request_id: Type.String({ description: 'The same as the header `x-request-id`.' }),
+    min_seconds: Type.Optional(Type.Number()),
+    max_seconds: Type.Optional(Type.Number()),
+    actual_seconds: Type.Optional(Type.Number()),
+    min_sample_rate: Type.Optional(Type.Number()),
+    max_sample_rate: Type.Optional(Type.Number()),
+    actual_sample_rate: Type.Optional(Type.Number()),
+    max_bytes: Type.Optional(Type.Integer()),
+    retry_after_seconds: Type.Optional(Type.Integer()),
+    missing_parts: Type.Optional(Type.Array(Type.Integer(), { description: 'Parts that never arrived.' })),
+    wrong_parts: Type.Optional(
+      Type.Array(Type.Integer(), { description: 'Parts whose ETag is not that of what arrived.' }),
+    ),
+  },
+  { $id: 'Problem', additionalProperties: true, description: 'Why a request was refused (RFC 9457).' },
+);

@@ -1,0 +1,27 @@
+// The types of the wire shapes, under the names of their schemas. Types alone: erased at run time.
+import type { Static } from 'typebox';
+import type * as schema from './index.ts';
+
+export type AllPredictions = Static<typeof schema.AllPredictions>;
+export type DiscreteQuery = Static<typeof schema.DiscreteQuery>;
+export type DiscretePayload = Static<typeof schema.DiscretePayload>;
+export type DiscreteResult = Static<typeof schema.DiscreteResult>;
+export type ModelFigures = Static<typeof schema.ModelFigures>;
+export type ModelInfo = Static<typeof schema.ModelInfo>;
+export type ModelList = Static<typeof schema.ModelList>;
+export type Problem = Static<typeof schema.Problem>;
+export type InitiateQuery = Static<typeof schema.InitiateQuery>;
+export type InitiateResult = Static<typeof schema.InitiateResult>;
+export type CompleteBody = Static<typeof schema.CompleteBody>;
+export type CompleteResult = Static<typeof schema.CompleteResult>;
+export type PredictionQuery = Static<typeof schema.PredictionQuery>;
+export type PendingResult = Static<typeof schema.PendingResult>;
+export type TimelineElement = Static<typeof schema.TimelineElement>;
+export type AsynchResult = Static<typeof schema.AsynchResult>;
+export type StreamQuery = Static<typeof schema.StreamQuery>;
+export type StreamPrediction = Static<typeof schema.StreamPrediction>;
+export type StreamError = Static<typeof schema.StreamError>;
+export type StreamServerMessage = Static<typeof schema.StreamServerMessage>;
+export type StreamEnd = Static<typeof schema.StreamEnd>;
+export type SocketMessage = Static<typeof schema.SocketMessage>;
+export type SocketConnected = Static<typeof schema.SocketConnected>;

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { test } from 'node:test';
+import Value from 'typebox/value';
+import { CLIENT_LIMITS, EMOTIONS, ERRORS, isErrorCode, isModelId, MODELS } from '../src/index.ts';
+import { AllPredictions, AsynchResult, DiscreteResult, Problem } from '../src/schemas/index.ts';
+
+test('each larger model keeps the emotions of the smaller in their order', () => {
+  const [four, five, seven] = Object.values(MODELS);
+  assert.deepEqual(five?.slice(0, 4), four);
+  assert.deepEqual(seven?.slice(0, 5), five);
+  assert.deepEqual(seven, EMOTIONS);
+});
+
+test('all_predictions has a place for every emotion and no other', () => {
+  assert.deepEqual(Object.keys(AllPredictions.properties), EMOTIONS);
+  const flat = { angry: 0.25, happy: 0.25, neutral: 0.25, sad: 0.25 };
+  assert.ok(Value.Check(AllPredictions, flat));
+  assert.ok(!Value.Check(AllPredictions, { ...flat, bored: 0 }));
+  assert.ok(!Value.Check(AllPredictions, { angry: 1 }));
+});
+
+test('a discrete result has exactly its three fields', () => {
+  const result = {
+    main_emotion: 'sad',
+    confidence: 0.4,
+    all_predictions: { angry: 0.2, happy: 0.2, neutral: 0.2, sad: 0.4 },
+  };
+  assert.ok(Value.Check(DiscreteResult, result));
+  assert.ok(!Value.Check(DiscreteResult, { ...result, version: 1 }));
+});
+
+test('an asynch result is a time line of minutes and seconds', () => {
+  const result = (t: string) => ({
+    request_id: '7f3a1c2e-9a40-4c0e-8f5e-0d9a3b1c2d4e',
+    status: 'completed',
+    emotions: [{ t, emotion: 'happy', confidence: 0.7 }],
+  });
+  assert.ok(Value.Check(AsynchResult, result('125:05')));
+  assert.ok(!Value.Check(AsynchResult, result('0:5')));
+});
+
+test('every error is a client or server error with a title, and a problem can carry it', () => {
+  for (const [code, { status, title }] of Object.entries(ERRORS)) {
+    assert.ok(status >= 400 && status < 600 && title.length > 0, code);
+    assert.ok(
+      Value.Check(Problem, { type: '/', title, status, detail: '', code, request_id: 'r', figure: 1 }),
+    );
+  }
+});
+
+test('names inherited from Object are neither models nor codes', () => {
+  assert.ok(isModelId('4emotions') && isErrorCode('gone'));
+  for (const name of ['toString', '__proto__', '', null, 4]) {
+    assert.ok(!isModelId(name) && !isErrorCode(name));
+  }
+});
+
+test('the defaults of the clients lie within their ranges', () => {
+  for (const [name, range] of Object.entries(CLIENT_LIMITS)) {
+    assert.ok(range.min <= range.default && range.default <= range.max, name);
+  }
+});
+
+test('the constants load without TypeBox, so that a client can bundle them for nothing', () => {
+  const entry = new URL('../src/index.ts', import.meta.url);
+  const probe = `
+    import { registerHooks } from 'node:module';
+    registerHooks({ resolve(name, context, next) {
+      if (!name.startsWith('.') && !name.startsWith('file:')) throw new Error('imports ' + name);
+      return next(name, context);
+    } });
+    await import(${JSON.stringify(entry.href)});`;
+  execFileSync(process.execPath, ['--input-type=module', '-e', probe], { stdio: 'pipe' });
+});

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { formatTimestamp } from '../src/index.ts';
+
+test('the steps of a recording read 00:00, 00:05, 00:10 and so on', () => {
+  assert.deepEqual([0, 5, 10, 55, 60, 65, 3599, 3600].map(formatTimestamp), [
+    '00:00',
+    '00:05',
+    '00:10',
+    '00:55',
+    '01:00',
+    '01:05',
+    '59:59',
+    '60:00',
+  ]);
+});
+
+test('minutes count on past 99', () => {
+  assert.equal(formatTimestamp(125 * 60 + 5), '125:05');
+});
+
+test('every time stamp has its form and reads back as its whole seconds', () => {
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1e7, noNaN: true }), (seconds) => {
+      const stamp = formatTimestamp(seconds);
+      assert.match(stamp, /^\d{2,}:[0-5]\d$/);
+      const [minutes, rest] = stamp.split(':').map(Number) as [number, number];
+      assert.equal(minutes * 60 + rest, Math.floor(seconds));
+    }),
+  );
+});
+
+test('a later moment never has an earlier time stamp', () => {
+  const second = fc.integer({ min: 0, max: 10_000_000 });
+  fc.assert(
+    fc.property(second, second, (a, b) => {
+      const order = (stamp: string) => Number(stamp.replace(':', ''));
+      assert.equal(Math.sign(a - b), Math.sign(order(formatTimestamp(a)) - order(formatTimestamp(b))));
+    }),
+  );
+});
+
+test('a moment before the start or none at all is refused', () => {
+  for (const seconds of [-1, -0.001, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => formatTimestamp(seconds), RangeError);
+  }
+});
