@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InferenceThread, type ThreadOptions } from './inference-thread.ts';
+
+export interface PoolOptions {
+  size: number;
+  thread: ThreadOptions;
+  /** First pause before a lost thread is replaced; it doubles with every failure up to a hundred times as much. */
+  backOffMs: number;
+  /** A replacement is ready for work. */
+  onReady: () => void;
+  /** A replacement could not be started; `none` when no other thread is left. */
+  onStartFailed: (error: Error, none: boolean) => void;
+}
+
+/** Keeps `size` inference threads alive: a lost one is replaced, with growing pauses while that fails. */
+export class Pool {
+  readonly threads = new Set<InferenceThread>();
+  readonly #options: PoolOptions;
+  readonly #closing = new AbortController();
+  readonly #replacements = new Set<Promise<void>>();
+  #failures = 0;
+  #restarts = 0;
+
+  /** Rejects when any thread cannot be started; none is left running then. */
+  static async start(options: PoolOptions): Promise<Pool> {
+    const starts = Array.from({ length: options.size }, () => InferenceThread.start(options.thread));
+    const results = await Promise.allSettled(starts);
+    const threads = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure !== undefined) {
+      await Promise.all(threads.map((thread) => thread.stop()));
+      throw failure.reason;
+    }
+    return new Pool(options, threads);
+  }
+
+  private constructor(options: PoolOptions, threads: InferenceThread[]) {
+    this.#options = options;
+    for (const thread of threads) this.#adopt(thread);
+  }
+
+  /** How many threads were started in the place of lost ones. */
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  idle(): InferenceThread[] {
+    return [...this.threads].filter((thread) => !thread.busy);
+  }
+
+  /** Work that comes back well ends the growing of the pauses. */
+  provedWell(): void {
+    this.#failures = 0;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#replacements);
+    await Promise.all([...this.threads].map((thread) => thread.stop()));
+  }
+
+  #adopt(thread: InferenceThread): void {
+    this.threads.add(thread);
+    thread.ended.then(() => {
+      this.threads.delete(thread);
+      if (this.#closing.signal.aborted) return;
+      const replacement = this.#replace().finally(() => this.#replacements.delete(replacement));
+      this.#replacements.add(replacement);
+    });
+  }
+
+  async #replace(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      const pause = this.#options.backOffMs * Math.min(100, 2 ** this.#failures++);
+      await sleep(pause, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      if (this.#closing.signal.aborted) return;
+      try {
+        this.#restarts++;
+        this.#adopt(await InferenceThread.start(this.#options.thread));
+        this.#options.onReady();
+        return;
+      } catch (error) {
+        this.#options.onStartFailed(error as Error, this.threads.size === 0);
+      }
+    }
+  }
+}
