@@ -57,8 +57,6 @@ export class InferenceThread {
     const worker = new Worker(new URL('./thread.ts', import.meta.url), {
       name: 'undertone-inference',
       workerData,
-      // The thread's own heap holds next to nothing; a small young generation keeps its memory small.
-      resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 },
     });
     const letLeave = () => waitUntilIdle(activity);
     process.on('exit', letLeave);

@@ -9,8 +9,9 @@
  * 4. An inference cannot be interrupted, so a thread busy with asynch work makes discrete work wait. For
  *    `reserveMs` after a discrete request one thread is therefore kept from asynch work (never the only one).
  *    While nobody uses the discrete interface, asynch work has all threads.
- * 5. A batch is the longest run of equal window lengths at the head of a queue, up to `maxBatch`, and no larger
- *    than an even share for the threads that are idle: two idle threads with two windows take one each.
+ * 5. A batch is a run of windows of equal length at the head of a queue: at most `batchSamples` of audio, which
+ *    bounds its memory and how long others wait for it (one window always fits), and no more than an even share
+ *    for the threads that are idle: two idle threads with two windows take one each.
  * 6. Work given back by a lost thread returns to the head of its queue and then travels alone, so that
  *    something that kills a thread cannot take its companions along twice.
  */
@@ -25,7 +26,7 @@ export interface Work {
 export interface Rules {
   /** For each priority. */
   queueLimit: number;
-  maxBatch: Record<Priority, number>;
+  batchSamples: Record<Priority, number>;
   discreteTurns: number;
   reserveMs: number;
 }
@@ -112,7 +113,8 @@ export class Scheduler<W extends Work> {
     const queue = this.#queues[priority];
     const head = queue[0] as W;
     const share = Math.ceil(queue.length / idle);
-    const most = this.#givenBack.has(head) ? 1 : Math.min(this.#rules.maxBatch[priority], share);
+    const fitting = Math.floor(this.#rules.batchSamples[priority] / head.length);
+    const most = this.#givenBack.has(head) ? 1 : Math.min(fitting, share);
     let size = 1;
     while (size < most && this.#fits(queue[size] as W, head)) size++;
     return queue.splice(0, size);

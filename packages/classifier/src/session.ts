@@ -8,6 +8,8 @@ export function openSession(modelPath: string, threads = 1): Promise<InferenceSe
     graphOptimizationLevel: 'all',
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
+    // Windows vary in length, and a plan kept for each length would only hold memory: 35 MB a thread, no speed.
+    enableMemPattern: false,
     extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
   });
 }
