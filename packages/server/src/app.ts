@@ -1,0 +1,83 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { Classifier } from '@undertone/classifier';
+import { REQUEST_ID_HEADER } from '@undertone/contract';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { discreteRoutes } from './discrete/routes.ts';
+import { createAuthenticate, requireKeys } from './http/auth.ts';
+import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
+import { lingerAfterEarlyAnswers } from './http/linger.ts';
+import { limitRates } from './http/rate-limit.ts';
+import { requestIdOf } from './http/request-id.ts';
+import { logRequests } from './http/request-log.ts';
+import { secure } from './http/security.ts';
+import type { KeyStore } from './keys/key-store.ts';
+import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
+import { Metrics } from './operations/metrics.ts';
+import { operationRoutes } from './operations/routes.ts';
+import type { Services } from './services.ts';
+import type { Settings } from './settings.ts';
+
+export interface AppOptions {
+  settings: Settings;
+  classifier: Classifier;
+  keys: KeyStore;
+  logger: FastifyBaseLogger;
+  metrics?: Metrics;
+  ffmpegPath?: string | null;
+  stopping?: AbortSignal;
+}
+
+/** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const { settings, classifier, keys, logger } = options;
+  const services: Services = {
+    settings,
+    classifier,
+    keys,
+    metrics: options.metrics ?? new Metrics(),
+    ffmpegPath: options.ffmpegPath ?? null,
+    stopping: options.stopping ?? new AbortController().signal,
+  };
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+    // Requests on connections that are already open are answered while we stop, not turned away.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    // Slow clients: headers within 10 s; bodies have their own, stricter watch where they are read, and
+    // this outermost limit lets the largest part of an upload through on a slow line.
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
+    requestTimeout: 15 * 60_000,
+    keepAliveTimeout: 65_000,
+    bodyLimit: 4 * 1024 * 1024,
+    frameworkErrors: sendProblem,
+    clientErrorHandler: answerClientError,
+  }).withTypeProvider<TypeBoxTypeProvider>();
+
+  app.server.maxConnections = 2_048;
+  // An expectation we do not know is no reason to refuse the request that has it.
+  app.server.on('checkExpectation', (request, response) => app.routing(request, response));
+  app.addHook('onClose', async () => services.metrics.close());
+  services.metrics.watchClassifier(classifier);
+
+  const refuseOtherMethods = watchMethods(app);
+  answerErrors(app);
+  logRequests(app, services.metrics);
+  lingerAfterEarlyAnswers(app);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header(REQUEST_ID_HEADER, request.id);
+    if (services.stopping.aborted) reply.header('connection', 'close');
+  });
+  await secure(app, settings);
+  requireKeys(app, createAuthenticate(keys, settings.apiKey));
+  limitRates(app, settings.rateLimit);
+
+  await collectOpenApi(app);
+  await app.register(discreteRoutes, services);
+  await app.register(operationRoutes, services);
+  await serveOpenApi(app);
+  refuseOtherMethods();
+  return app;
+}

@@ -1,0 +1,91 @@
+import type { Socket } from 'node:net';
+import {
+  API_KEY_HEADER,
+  ERRORS,
+  type ErrorCode,
+  PROBLEM_CONTENT_TYPE,
+  REQUEST_ID_HEADER,
+} from '@undertone/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { asProblem, ProblemError } from '../problems.ts';
+import { requestIdOf } from './request-id.ts';
+
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const problem = asProblem(error);
+  // Errors hold our own words and a stack, never what a caller sent.
+  if (problem.status >= 500 && problem.code === 'internal')
+    request.log.error({ err: problem.cause }, 'failed');
+  if (problem.status === 401) reply.header('www-authenticate', `ApiKey header="${API_KEY_HEADER}"`);
+  reply
+    .code(problem.status)
+    .headers({ ...problem.headers, [REQUEST_ID_HEADER]: request.id, 'cache-control': 'no-store' })
+    .type(PROBLEM_CONTENT_TYPE)
+    // As bytes, so that no response schema of the route can drop a figure and no charset is added.
+    .send(Buffer.from(JSON.stringify(problem.toBody(request.id))));
+}
+
+export function answerErrors(app: FastifyInstance): void {
+  app.setErrorHandler(sendProblem);
+  app.setNotFoundHandler((request, reply) => {
+    sendProblem(new ProblemError('not_found', 'See /docs for the paths there are.'), request, reply);
+  });
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+/** Notes the methods of every route from now on; the returned function gives each path a 405 for the others. */
+export function watchMethods(app: FastifyInstance): () => void {
+  const routes = new Map<string, { methods: Set<string>; open: boolean }>();
+  app.addHook('onRoute', ({ url, method, config }) => {
+    const route = routes.get(url) ?? { methods: new Set<string>(), open: config?.open ?? false };
+    for (const name of [method].flat()) route.methods.add(name);
+    routes.set(url, route);
+  });
+  return () => {
+    for (const [url, { methods, open }] of [...routes]) {
+      if (url.includes('*')) continue;
+      const allow = [...methods].join(', ');
+      app.route({
+        url,
+        method: METHODS.filter((name) => !methods.has(name)),
+        config: { open },
+        schema: { hide: true },
+        // In this hook, because the body of such a request is not worth reading.
+        onRequest: async () => {
+          throw new ProblemError('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
+        },
+        handler: () => undefined,
+      });
+    }
+  };
+}
+
+/** What Node could not even read as HTTP: there is no request, only a socket to write a last answer to. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = clientProblem(error.code);
+  const id = requestIdOf({ headers: {} });
+  const body = JSON.stringify(problem.toBody(id));
+  socket.end(
+    [
+      `HTTP/1.1 ${problem.status} ${ERRORS[problem.code].title}`,
+      `content-type: ${PROBLEM_CONTENT_TYPE}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      `${REQUEST_ID_HEADER}: ${id}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+function clientProblem(code: string | undefined): ProblemError {
+  const known: Record<string, [ErrorCode, string]> = {
+    HPE_HEADER_OVERFLOW: ['headers_too_large', 'All headers together may take 16 kB.'],
+    ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time; send it again.'],
+  };
+  return new ProblemError(...(known[code ?? ''] ?? ['bad_request', 'This is not a valid HTTP request.']));
+}

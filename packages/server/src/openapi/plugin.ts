@@ -1,0 +1,61 @@
+import swagger from '@fastify/swagger';
+import { API_KEY_HEADER, PATHS } from '@undertone/contract';
+import { DiscretePayload, DiscreteResult, ModelList, Problem } from '@undertone/contract/schemas';
+import type { FastifyInstance } from 'fastify';
+import { renderDocs } from './docs-page.ts';
+
+const DESCRIPTION = `Undertone hears the emotion in spoken audio from its tone of voice.
+
+Every request but those under Operations carries an API key in the header \`${API_KEY_HEADER}\`. Every error is \`application/problem+json\` (RFC 9457) with a \`code\` to branch on and a \`detail\` that says how to mend the request.`;
+
+/** Schemas that routes refer to by name. */
+const SHARED = [Problem, DiscreteResult, DiscretePayload, ModelList];
+
+/** Collects the description of every route registered after it. */
+export async function collectOpenApi(app: FastifyInstance): Promise<void> {
+  for (const schema of SHARED) app.addSchema(schema);
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Undertone',
+        version: '1.0.0',
+        description: DESCRIPTION,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/' }],
+      tags: [
+        { name: 'Discrete', description: 'Short recordings, answered at once' },
+        { name: 'Operations', description: 'For those who run the server' },
+      ],
+      components: {
+        securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: API_KEY_HEADER } },
+      },
+      security: [{ apiKey: [] }],
+    },
+    refResolver: { buildLocalReference: ({ $id }) => String($id) },
+    // Health checks answer to HEAD as well, which is not worth a second entry.
+    exposeHeadRoutes: false,
+    transform: ({ schema, url, route }) => {
+      const body = route.config?.documentedBody;
+      return { schema: body ? { ...schema, body } : schema, url };
+    },
+  });
+}
+
+/** The description as JSON, and as a page to read. Both are made once. */
+export async function serveOpenApi(app: FastifyInstance): Promise<void> {
+  const once = <T>(make: () => T) => {
+    let value: T | undefined;
+    return () => (value ??= make());
+  };
+  const page = once(() => renderDocs(app.swagger()));
+  app.get(PATHS.openapi, { config: { open: true }, schema: { hide: true } }, async () => app.swagger());
+  app.get(PATHS.docs, { config: { open: true }, schema: { hide: true } }, async (_request, reply) => {
+    const { html, contentSecurityPolicy } = page();
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', contentSecurityPolicy)
+      .send(html);
+  });
+}

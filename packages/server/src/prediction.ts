@@ -1,0 +1,30 @@
+import type { AllPredictions, DiscreteResult, Emotion } from '@undertone/contract';
+
+/** Four decimals: finer than the calibration, coarse enough to read. */
+const UNITS = 10_000;
+
+/**
+ * Probabilities as the wire shows them. They are rounded by largest remainder, so that the shown values make
+ * exactly 1 and keep their order, and `main_emotion` is the highest of what is shown.
+ */
+export function toResult(probabilities: Readonly<Record<string, number>>): DiscreteResult {
+  const entries = Object.entries(probabilities).map(([emotion, probability]) => {
+    const exact = probability * UNITS;
+    return { emotion, exact, units: Math.floor(exact) };
+  });
+  const byRemainder = entries.toSorted((a, b) => b.exact - b.units - (a.exact - a.units));
+  let left = UNITS - entries.reduce((sum, { units }) => sum + units, 0);
+  for (const entry of byRemainder) {
+    if (left <= 0) break;
+    entry.units++;
+    left--;
+  }
+  const main = entries.reduce((best, entry) => (entry.exact > best.exact ? entry : best));
+  return {
+    main_emotion: main.emotion as Emotion,
+    confidence: main.units / UNITS,
+    all_predictions: Object.fromEntries(
+      entries.map(({ emotion, units }) => [emotion, units / UNITS]),
+    ) as AllPredictions,
+  };
+}

@@ -1,0 +1,109 @@
+import { AudioError } from '@undertone/audio';
+import { ClosedError, OverloadedError } from '@undertone/classifier';
+import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
+
+type Figures = Record<string, unknown>;
+
+interface ProblemOptions {
+  /** Members that help to mend the request, such as `min_seconds` and `actual_seconds`. */
+  figures?: Figures;
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+/** What any part of the server throws when a request cannot be answered as asked. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError';
+  readonly code: ErrorCode;
+  readonly figures: Figures;
+  readonly headers: Record<string, string>;
+
+  constructor(code: ErrorCode, detail: string, { figures = {}, headers = {}, cause }: ProblemOptions = {}) {
+    super(detail, { cause });
+    this.code = code;
+    this.figures = figures;
+    this.headers = headers;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  /** The body of the answer, as RFC 9457 wants it. */
+  toBody(requestId: string): Problem {
+    const { status, title } = ERRORS[this.code];
+    return {
+      type: `${PATHS.docs}#${this.code}`,
+      title,
+      status,
+      detail: this.message,
+      code: this.code,
+      request_id: requestId,
+      ...this.figures,
+    };
+  }
+}
+
+/** With the header and the figure that tell a client when to come back. */
+export function retryLater(
+  code: 'overloaded' | 'rate_limited',
+  detail: string,
+  seconds: number,
+): ProblemError {
+  const whole = Math.max(1, Math.ceil(seconds));
+  return new ProblemError(code, detail, {
+    figures: { retry_after_seconds: whole },
+    headers: { 'retry-after': String(whole) },
+  });
+}
+
+/** The one place where errors of other rooms and of the framework become ours. */
+export function asProblem(error: unknown): ProblemError {
+  if (error instanceof ProblemError) return error;
+  if (error instanceof AudioError) {
+    if (error.code === 'overloaded') return retryLater('overloaded', error.message, 1);
+    const code = isErrorCode(error.code) ? error.code : 'unreadable_audio';
+    return new ProblemError(code, error.message, { figures: { ...error.figures }, cause: error });
+  }
+  if (error instanceof OverloadedError) {
+    return retryLater(
+      'overloaded',
+      'More clips are waiting than can be heard soon.',
+      error.retryAfterSeconds,
+    );
+  }
+  if (error instanceof ClosedError) return retryLater('overloaded', 'This server is stopping.', 1);
+  return asFrameworkProblem(error) ?? internal(error);
+}
+
+interface FrameworkError extends Error {
+  statusCode?: number;
+  validation?: { instancePath: string; keyword: string; params: Record<string, unknown> }[];
+}
+
+function asFrameworkProblem(error: unknown): ProblemError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { statusCode, validation, message } = error as FrameworkError;
+  if (validation?.some(({ instancePath }) => instancePath === '/model')) {
+    const detail = `The query parameter model must be one of ${MODEL_IDS.join(', ')}.`;
+    return new ProblemError('unknown_model', detail, { figures: { models: MODEL_IDS } });
+  }
+  if (statusCode === undefined || statusCode < 400 || statusCode >= 500) return undefined;
+  const code = (Object.keys(ERRORS) as ErrorCode[]).find(
+    (candidate) => ERRORS[candidate].status === statusCode,
+  );
+  return new ProblemError(code ?? 'bad_request', sentence(message), { cause: error });
+}
+
+function internal(cause: unknown): ProblemError {
+  return new ProblemError(
+    'internal',
+    'This is our fault, and it was logged. Tell the operator the request_id if it happens again.',
+    { cause },
+  );
+}
+
+function sentence(text: string): string {
+  const start = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(start) ? start : `${start}.`;
+}

@@ -1,0 +1,16 @@
+import type { Classifier } from '@undertone/classifier';
+import type { KeyStore } from './keys/key-store.ts';
+import type { Metrics } from './operations/metrics.ts';
+import type { Settings } from './settings.ts';
+
+/** What the routes work with. Made by whoever builds the app, and closed by them. */
+export interface Services {
+  readonly settings: Settings;
+  readonly classifier: Classifier;
+  readonly keys: KeyStore;
+  readonly metrics: Metrics;
+  /** The decoder for everything but WAV; null when this machine has none. */
+  readonly ffmpegPath: string | null;
+  /** Aborted when the server has been asked to stop. */
+  readonly stopping: AbortSignal;
+}

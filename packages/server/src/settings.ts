@@ -1,0 +1,177 @@
+import { resolve } from 'node:path';
+import { DEFAULT_PORT, WEIGHTS, type WeightsId } from '@undertone/contract';
+
+interface Setting<T> {
+  readonly env: string;
+  readonly description: string;
+  /** As it would be written in the environment; empty when the setting is off or worked out at start. */
+  readonly default: string;
+  /** Throws an Error whose message completes "SERVICE_X must be ...". */
+  readonly parse: (text: string) => T;
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const text = (value: string) => value;
+
+/** Every setting of the server, once: `undertone serve --help` prints this table. */
+export const SETTINGS = {
+  host: setting('SERVICE_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 lets other machines in', host),
+  port: setting(
+    'SERVICE_PORT',
+    String(DEFAULT_PORT),
+    'Port to listen on; 0 takes any free one',
+    integer(0, 65_535),
+  ),
+  publicUrl: setting(
+    'SERVICE_PUBLIC_URL',
+    '',
+    'What clients reach this server under, when it is not http://HOST:PORT',
+    baseUrl,
+  ),
+  dataDir: setting('SERVICE_DATA_DIR', '.undertone', 'Folder for keys and uploads', (dir) => resolve(dir)),
+  apiKey: setting('SERVICE_API_KEY', '', 'A key to accept beside those made with `undertone keys`', apiKey),
+  weights: setting(
+    'SERVICE_WEIGHTS',
+    'research',
+    'Model weights: research (more accurate, non-commercial) or open (commercial use allowed)',
+    oneOf<WeightsId>(WEIGHTS),
+  ),
+  modelsDir: setting('SERVICE_MODELS_DIR', '', 'Folder with the model files, when not those shipped', text),
+  workers: setting('SERVICE_WORKERS', 'auto', 'Inference threads; auto is one for each core', workers),
+  queueLimit: setting(
+    'SERVICE_QUEUE_LIMIT',
+    '64',
+    'Clips that may wait for a thread; one more is answered 503',
+    integer(1, 10_000),
+  ),
+  rateLimit: setting(
+    'SERVICE_RATE_LIMIT',
+    '0',
+    'Requests a minute for each key; 0 is no limit',
+    integer(0, 1_000_000),
+  ),
+  corsOrigins: setting(
+    'SERVICE_CORS_ORIGINS',
+    '',
+    'Web pages that may call from a browser: origins with commas between them, or *',
+    origins,
+  ),
+  logLevel: setting(
+    'SERVICE_LOG_LEVEL',
+    'info',
+    `What to log: ${LOG_LEVELS.join(', ')}`,
+    oneOf<LogLevel>(LOG_LEVELS),
+  ),
+  drainSeconds: setting(
+    'SERVICE_DRAIN_SECONDS',
+    '0',
+    'Seconds to go on answering after a stop signal with /readyz at 503, so that a load balancer looks away first',
+    integer(0, 600),
+  ),
+};
+
+export type Settings = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['parse']> };
+
+/** Lists every value that makes no sense, not only the first. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(
+      `The server cannot start with these settings:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
+    );
+    this.problems = problems;
+  }
+}
+
+/** An empty variable counts as one that is not set. */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const problems: string[] = [];
+  const entries = Object.entries(SETTINGS).map(([name, { env: variable, default: fallback, parse }]) => {
+    const given = env[variable]?.trim();
+    try {
+      return [name, parse(given || fallback)];
+    } catch (error) {
+      // A key is never repeated, not even in a message about a wrong one.
+      const shown = variable === SETTINGS.apiKey.env ? '' : `, not ${JSON.stringify(given)}`;
+      problems.push(`${variable} must be ${(error as Error).message}${shown}`);
+      return [name, undefined];
+    }
+  });
+  if (problems.length > 0) throw new SettingsError(problems);
+  return Object.fromEntries(entries) as Settings;
+}
+
+function setting<T>(
+  env: string,
+  fallback: string,
+  description: string,
+  parse: (text: string) => T,
+): Setting<T> {
+  return { env, default: fallback, description, parse };
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (value) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new Error(`a whole number from ${min} to ${max}`);
+    }
+    return number;
+  };
+}
+
+function oneOf<T extends string>(choices: readonly T[]): (text: string) => T {
+  return (value) => {
+    // Python programs write their levels in capitals, and one variable serves both sides.
+    const choice = choices.find((candidate) => candidate === value.toLowerCase());
+    if (choice === undefined) throw new Error(`one of ${choices.join(', ')}`);
+    return choice;
+  };
+}
+
+function workers(value: string): number | 'auto' {
+  if (value === 'auto') return value;
+  try {
+    return integer(1, 256)(value);
+  } catch {
+    throw new Error('auto or a whole number from 1 to 256');
+  }
+}
+
+function host(value: string): string {
+  if (!/^[\w.:%-]+$/.test(value)) throw new Error('a host name or an IP address');
+  return value;
+}
+
+function apiKey(value: string): string {
+  // Header values are printable ASCII; anything shorter could be guessed.
+  if (value !== '' && !/^[\x21-\x7e]{8,256}$/.test(value)) {
+    throw new Error('8 to 256 printable characters without spaces');
+  }
+  return value;
+}
+
+function baseUrl(value: string): string {
+  if (value === '') return value;
+  const url = URL.parse(value);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new Error('an http or https address such as https://voice.example.org');
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function origins(value: string): readonly string[] {
+  const list = value.split(',').map((entry) => entry.trim());
+  return list.filter(Boolean).map((entry) => {
+    if (entry === '*') return entry;
+    const url = URL.parse(entry);
+    if (!url || url.origin === 'null' || !/^\/?$/.test(url.pathname) || url.search || url.hash) {
+      throw new Error('origins such as https://app.example.org with commas between them, or *');
+    }
+    return url.origin;
+  });
+}
