@@ -156,10 +156,12 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 function needsFfmpeg(format: string): AudioError {
+  const kind = format === 'wav' ? 'compressed WAV' : format;
   const what =
-    format === 'unknown' ? 'The format of this recording is not known' : `This is a ${format} recording`;
+    format === 'unknown' ? 'The format of this recording is not known' : `This recording is ${kind}`;
   return new AudioError(
     'unsupported_media_type',
-    `${what}; without ffmpeg on the server only WAV can be read. Send WAV, or install ffmpeg there (apt-get install ffmpeg).`,
+    `${what}, and without ffmpeg on the machine that reads it only WAV is understood. ` +
+      'Send WAV, or install ffmpeg there (apt-get install ffmpeg, brew install ffmpeg).',
   );
 }

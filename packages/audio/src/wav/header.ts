@@ -95,7 +95,7 @@ function encodingOf(tag: number, bits: number, container: number): Encoding | nu
   // Samples of 12 or 20 bits stand at the top of a whole number of bytes, at times more than needed.
   const needed = Math.ceil(bits / 8);
   const bytes = Number.isInteger(container) && container > needed ? container : needed;
-  const encoding = ([null, 'pcm8', 'pcm16', 'pcm24', 'pcm32'] as const)[bytes];
+  const encoding = bits > 0 && ([null, 'pcm8', 'pcm16', 'pcm24', 'pcm32'] as const)[bytes];
   if (!encoding) throw unreadable(`its samples have ${bits} bits, where 8 to 32 are possible`);
   return encoding;
 }

@@ -1,3 +1,5 @@
+import { concatenate } from '../../src/resample/stage.ts';
+
 /** Repeatable randomness in 0..1 (mulberry32). */
 export function random(seed: number): () => number {
   let state = seed;
@@ -49,6 +51,11 @@ export function signalToNoise(
   return 10 * Math.log10(signal / noise);
 }
 
+/** The power of a signal in dB. */
+export function power(samples: Float32Array): number {
+  return 10 * Math.log10(samples.reduce((sum, value) => sum + value ** 2, 0) / samples.length);
+}
+
 /** Bytes as a stream, cut into pieces of the given sizes in turn. */
 export async function* inPieces(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
@@ -59,7 +66,7 @@ export async function* inPieces(bytes: Uint8Array, ...sizes: number[]): AsyncGen
 }
 
 export async function collect(chunks: AsyncIterable<Float32Array>): Promise<Float32Array> {
-  const parts: number[][] = [];
-  for await (const chunk of chunks) parts.push([...chunk]);
-  return Float32Array.from(parts.flat());
+  const parts: Float32Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return concatenate(parts);
 }
