@@ -151,10 +151,10 @@ describe('recordings in other formats', () => {
   });
 
   it('cannot make ffmpeg open other files', async () => {
-    const other = inFolder('voice.wav');
+    await converted('other.mp3');
     for (const [name, text] of [
-      ['list.m3u8', `#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:5,\n${other}\n#EXT-X-ENDLIST\n`],
-      ['list.txt', `ffconcat version 1.0\nfile ${other}\n`],
+      ['list.m3u8', '#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:5,\nother.mp3\n#EXT-X-ENDLIST\n'],
+      ['list.txt', 'ffconcat version 1.0\nfile other.mp3\n'],
     ] as const) {
       const filePath = inFolder(name);
       await writeFile(filePath, text);

@@ -1,6 +1,6 @@
 ;; The inner loop of the resampler: one weighted sum of input samples for each output sample.
 ;; It is WebAssembly because its 128-bit lanes do four multiplications at once, which the JavaScript
-;; engine does not: the same loop in TypeScript takes about four times as long.
+;; engine does not: the same loop in TypeScript takes about ten times as long.
 ;; `node packages/audio/scripts/build-polyphase.ts` turns this file into polyphase.wasm.
 (module
   (memory (export "memory") 64)

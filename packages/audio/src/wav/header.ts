@@ -103,7 +103,7 @@ function encodingOf(tag: number, bits: number, container: number): Encoding | nu
 /** Recorders that were cut off leave 0 or the largest number; RF64 keeps the true size elsewhere. */
 function dataSize(size: number, sizeFromDs64: number | null): number | null {
   const stated = size === OPEN_SIZE && sizeFromDs64 !== null ? sizeFromDs64 : size;
-  return stated === 0 || stated >= OPEN_SIZE ? null : stated;
+  return stated === 0 || stated === OPEN_SIZE ? null : stated;
 }
 
 /** Chunks of odd length are followed by a zero, except by writers that forget it. */
