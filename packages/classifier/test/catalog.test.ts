@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  Classifier,
+  DEFAULT_MODELS_DIR,
+  ModelFilesError,
+  pickWeights,
+  readCatalog,
+  verifyWeights,
+} from '../src/index.ts';
+
+let dir: string;
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'undertone-catalog-'));
+});
+after(() => rm(dir, { recursive: true }));
+
+const content = Buffer.from('not a graph');
+const weights = {
+  file: 'research.onnx',
+  bytes: content.length,
+  sha256: createHash('sha256').update(content).digest('hex'),
+  licence: 'CC BY-NC-SA 4.0',
+  commercial_use: false,
+  summary: 'a file for this test',
+  figures: { two: { uar: 0.9, accuracy: 0.9, macro_f1: 0.9, ece: 0.05, split: 'unseen speakers' } },
+};
+const valid = {
+  version: '1',
+  models: [{ id: 'two', emotions: ['sad', 'happy'] }],
+  weights: { research: weights },
+};
+
+async function writeCatalog(value: unknown): Promise<void> {
+  await writeFile(join(dir, 'catalog.json'), typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+const refusal = (...words: (string | RegExp)[]) => {
+  return (error: unknown) => {
+    assert.ok(error instanceof ModelFilesError, String(error));
+    for (const word of words) assert.match(error.message, word instanceof RegExp ? word : new RegExp(word));
+    return true;
+  };
+};
+
+test('the shipped catalogue has three models in 4, 5 and 7 emotions and weights that match their checksums', async () => {
+  const catalog = await readCatalog();
+  const sizes = catalog.models.map(({ id, emotions }) => [id, emotions.length]);
+  assert.deepEqual(sizes, [
+    ['4emotions', 4],
+    ['5emotions', 5],
+    ['7emotions', 7],
+  ]);
+  for (const { emotions } of catalog.models) {
+    assert.deepEqual(emotions.slice(0, 4), ['angry', 'happy', 'neutral', 'sad']);
+  }
+  assert.equal(pickWeights(catalog, 'research').commercial_use, false);
+  assert.equal(pickWeights(catalog, 'open').commercial_use, true);
+  for (const entry of Object.values(catalog.weights)) {
+    assert.ok(entry.bytes <= 25 * 1024 * 1024, `${entry.file} is too large to ship`);
+    assert.equal(await verifyWeights(DEFAULT_MODELS_DIR, entry), join(DEFAULT_MODELS_DIR, entry.file));
+  }
+});
+
+test('a missing catalogue is named, with what to do', async () => {
+  await assert.rejects(
+    readCatalog(join(dir, 'nowhere')),
+    refusal('nowhere/catalog.json', 'ENOENT', /restore the models/),
+  );
+});
+
+test('a catalogue that is not JSON is named', async () => {
+  await writeCatalog('{"version": ');
+  await assert.rejects(readCatalog(dir), refusal('catalog.json is not JSON'));
+});
+
+test('a catalogue field with a wrong value is named with its place', async () => {
+  const cases: [unknown, RegExp][] = [
+    [[], /the file must be an object/],
+    [{ ...valid, version: 1 }, /version must be a text/],
+    [{ ...valid, models: [] }, /models must be a list/],
+    [{ ...valid, models: [{ id: '', emotions: ['a', 'b'] }] }, /models\[0\]\.id must be/],
+    [{ ...valid, models: [{ id: 'two', emotions: ['a', 'a'] }] }, /models\[0\]\.emotions must be/],
+    [{ ...valid, weights: {} }, /weights must be/],
+    [
+      { ...valid, weights: { research: { ...weights, file: '../x.onnx' } } },
+      /weights\.research\.file must be/,
+    ],
+    [{ ...valid, weights: { research: { ...weights, bytes: -1 } } }, /weights\.research\.bytes must be/],
+    [{ ...valid, weights: { research: { ...weights, sha256: 'abc' } } }, /weights\.research\.sha256 must be/],
+    [
+      { ...valid, weights: { research: { ...weights, commercial_use: 'no' } } },
+      /commercial_use must be true or false/,
+    ],
+    [
+      { ...valid, weights: { research: { ...weights, figures: { two: { uar: 2 } } } } },
+      /weights\.research\.figures\.two\.uar must be/,
+    ],
+  ];
+  for (const [value, message] of cases) {
+    await writeCatalog(value);
+    await assert.rejects(readCatalog(dir), refusal(message));
+  }
+});
+
+test('whatever JSON stands in the catalogue, the answer is a catalogue or a ModelFilesError', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.jsonValue(),
+      fc.constantFrom('version', 'models', 'weights', ''),
+      async (json, key) => {
+        await writeCatalog(JSON.stringify(key === '' ? json : { ...valid, [key]: json }));
+        await readCatalog(dir).catch((error: unknown) =>
+          assert.ok(error instanceof ModelFilesError, String(error)),
+        );
+      },
+    ),
+    { numRuns: 150, seed: 4 },
+  );
+});
+
+test('weights that the catalogue does not have are refused with the names it has', async () => {
+  await writeCatalog(valid);
+  const catalog = await readCatalog(dir);
+  assert.throws(() => pickWeights(catalog, 'open'), refusal('"open"', 'the catalogue has: research'));
+  assert.throws(() => pickWeights(catalog, 'constructor'), refusal('"constructor"'));
+});
+
+test('a missing, short or altered model file is named, and start() fails with it', async () => {
+  await writeCatalog(valid);
+  const path = join(dir, 'research.onnx');
+  const start = () => Classifier.start({ modelsDir: dir, workers: 1 });
+  await rm(path, { force: true });
+  await assert.rejects(start(), refusal('research.onnx cannot be read', 'ENOENT', /restore/));
+  await writeFile(path, content.subarray(1));
+  await assert.rejects(
+    start(),
+    refusal('research.onnx has 10 bytes where catalog.json says 11', /incomplete/),
+  );
+  await writeFile(path, 'NOT a graph');
+  await assert.rejects(start(), refusal('research.onnx has SHA-256', weights.sha256, /damaged/));
+});
+
+test('a file that is no graph makes start() fail at once and leaves no thread behind', async () => {
+  await writeCatalog(valid);
+  await writeFile(join(dir, 'research.onnx'), content);
+  await assert.rejects(
+    Classifier.start({ modelsDir: dir, workers: 2 }),
+    refusal('research.onnx cannot be run', /protobuf|graph|parse/i),
+  );
+});
