@@ -7,6 +7,7 @@ import { createAuthenticate, requireKeys } from './http/auth.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
 import { lingerAfterEarlyAnswers } from './http/linger.ts';
 import { limitRates } from './http/rate-limit.ts';
+import type { Patience } from './http/receive.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { logRequests } from './http/request-log.ts';
 import { secure } from './http/security.ts';
@@ -25,7 +26,11 @@ export interface AppOptions {
   metrics?: Metrics;
   ffmpegPath?: string | null;
   stopping?: AbortSignal;
+  clipPatience?: Patience;
 }
+
+/** A clip is small: whoever needs longer than this to send one is not going to finish. */
+const CLIP_PATIENCE: Patience = { idleMs: 10_000, totalMs: 30_000 };
 
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
@@ -36,6 +41,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     keys,
     metrics: options.metrics ?? new Metrics(),
     ffmpegPath: options.ffmpegPath ?? null,
+    clipPatience: options.clipPatience ?? CLIP_PATIENCE,
     stopping: options.stopping ?? new AbortController().signal,
   };
   const app = fastify({

@@ -1,4 +1,5 @@
 import type { Classifier } from '@undertone/classifier';
+import type { Patience } from './http/receive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { Metrics } from './operations/metrics.ts';
 import type { Settings } from './settings.ts';
@@ -11,6 +12,8 @@ export interface Services {
   readonly metrics: Metrics;
   /** The decoder for everything but WAV; null when this machine has none. */
   readonly ffmpegPath: string | null;
+  /** With the body of a clip. */
+  readonly clipPatience: Patience;
   /** Aborted when the server has been asked to stop. */
   readonly stopping: AbortSignal;
 }

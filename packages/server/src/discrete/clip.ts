@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { MODEL_SAMPLE_RATE, readClip, resampleAll } from '@undertone/audio';
 import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
-import { type ReceiveLimits, receive } from '../http/receive.ts';
+import { type Patience, receive } from '../http/receive.ts';
 import { ProblemError } from '../problems.ts';
 import { readFilePart } from './file-part.ts';
 import { SamplesParser } from './samples-parser.ts';
@@ -15,16 +15,14 @@ export interface Clip {
 interface ReadOptions {
   readonly ffmpegPath: string | null;
   readonly signal: AbortSignal;
+  readonly patience: Patience;
 }
 
 const { minSeconds, maxSeconds, payloadSampleRate } = DISCRETE_LIMITS;
 
-/** A clip is small: whoever needs longer than this to send one is not going to finish. */
-const PATIENCE = { idleMs: 10_000, totalMs: 30_000 };
 /** The other parts of a form, their headers and boundaries. */
 const FORM_OVERHEAD_BYTES = 64 * 1024;
-const FORM: ReceiveLimits = { ...PATIENCE, maxBytes: DISCRETE_LIMITS.maxFileBytes + FORM_OVERHEAD_BYTES };
-const JSON_BODY: ReceiveLimits = { ...PATIENCE, maxBytes: DISCRETE_LIMITS.maxJsonBytes };
+const FORM_BYTES = DISCRETE_LIMITS.maxFileBytes + FORM_OVERHEAD_BYTES;
 
 const HOW =
   'Send the recording as the part named file of a multipart/form-data body (`curl -F file=@voice.wav`), or prepared samples as application/json.';
@@ -41,8 +39,11 @@ export function receiveClip(request: IncomingMessage, options: ReadOptions): Pro
   throw new ProblemError('unsupported_media_type', HOW);
 }
 
-async function fromForm(request: IncomingMessage, { ffmpegPath, signal }: ReadOptions): Promise<Clip> {
-  const { samples, seconds } = await readFilePart(request, FORM, (file) =>
+async function fromForm(
+  request: IncomingMessage,
+  { ffmpegPath, signal, patience }: ReadOptions,
+): Promise<Clip> {
+  const { samples, seconds } = await readFilePart(request, { ...patience, maxBytes: FORM_BYTES }, (file) =>
     readClip(file, {
       minSeconds,
       maxSeconds,
@@ -54,9 +55,10 @@ async function fromForm(request: IncomingMessage, { ffmpegPath, signal }: ReadOp
   return { samples: withinModel(samples), seconds };
 }
 
-async function fromJson(request: IncomingMessage, { signal }: ReadOptions): Promise<Clip> {
+async function fromJson(request: IncomingMessage, { signal, patience }: ReadOptions): Promise<Clip> {
   const parser = new SamplesParser(Math.ceil((maxSeconds + LENGTH_TOLERANCE_SECONDS) * payloadSampleRate));
-  await receive(request, JSON_BODY, (chunk) => parser.push(chunk), signal);
+  const limits = { ...patience, maxBytes: DISCRETE_LIMITS.maxJsonBytes };
+  await receive(request, limits, (chunk) => parser.push(chunk), signal);
   const { count, samples } = parser.end();
   const seconds = count / payloadSampleRate;
   checkLength(seconds);

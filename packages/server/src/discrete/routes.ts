@@ -11,7 +11,7 @@ import { receiveClip } from './clip.ts';
 
 /** One operation under two paths: a short recording in, its emotion out. */
 export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, metrics, settings, ffmpegPath } = services;
+  const { classifier, metrics, settings, ffmpegPath, clipPatience: patience } = services;
   const admission = new Admission(settings.queueLimit + classifier.stats().workers);
   metrics.watchAdmission(() => admission.inHand);
 
@@ -22,7 +22,7 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
   async function classify(body: IncomingMessage, model: ModelId, reply: FastifyReply) {
     const start = performance.now();
     const signal = goneSignal(reply);
-    const clip = await receiveClip(body, { ffmpegPath, signal });
+    const clip = await receiveClip(body, { ffmpegPath, signal, patience });
     const decodeMs = performance.now() - start;
     const prediction = await classifier.classify(clip.samples, { priority: 'discrete', signal });
     const { queueMs, inferenceMs } = prediction.timings;

@@ -1,12 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { ProblemError } from '../problems.ts';
 
-export interface ReceiveLimits {
-  readonly maxBytes: number;
+/** How long a sender may take. */
+export interface Patience {
   /** The longest silence between two pieces of the body. */
   readonly idleMs: number;
   /** The longest the whole body may take to arrive. */
   readonly totalMs: number;
+}
+
+export interface ReceiveLimits extends Patience {
+  readonly maxBytes: number;
 }
 
 /**

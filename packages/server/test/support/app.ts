@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { Classifier } from '@undertone/classifier';
+import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@undertone/contract';
+import { Problem as ProblemSchema } from '@undertone/contract/schemas';
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import Value from 'typebox/value';
+import {
+  type AppOptions,
+  buildApp,
+  createLogger,
+  openDatabase,
+  readSettings,
+  SqliteKeyStore,
+} from '../../src/index.ts';
+import { FORM_TYPE, fileForm } from './form.ts';
+
+export interface TestApp {
+  app: FastifyInstance;
+  key: string;
+  keys: SqliteKeyStore;
+  dataDir: string;
+  /** Starts listening on a free port, once. */
+  listen(): Promise<{ port: number; url: string }>;
+}
+
+let classifier: Promise<Classifier> | undefined;
+
+/** The real model, one thread, once for each test file. */
+export function sharedClassifier(): Promise<Classifier> {
+  classifier ??= Classifier.start({ workers: 1 });
+  return classifier;
+}
+
+after(async () => (await classifier)?.close());
+
+export async function tempDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'undertone-test-'));
+  after(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** The real app with a store of its own; everything goes away when the test file is done. */
+export async function testApp(
+  env: Record<string, string> = {},
+  options: Partial<AppOptions> = {},
+): Promise<TestApp> {
+  const dataDir = await tempDir();
+  const database = openDatabase(dataDir);
+  const keys = new SqliteKeyStore(database);
+  const { key } = await keys.create('test');
+  const settings = readSettings({ SERVICE_DATA_DIR: dataDir, SERVICE_LOG_LEVEL: 'silent', ...env });
+  const app = await buildApp({
+    settings,
+    keys,
+    classifier: await sharedClassifier(),
+    logger: createLogger(settings.logLevel),
+    ...options,
+  });
+  after(async () => {
+    await app.close();
+    await keys.close();
+    database.close();
+  });
+  let address: Promise<string> | undefined;
+  return {
+    app,
+    key,
+    keys,
+    dataDir,
+    listen: async () => {
+      address ??= app.listen({ host: '127.0.0.1', port: 0 });
+      const url = await address;
+      return { url, port: Number(new URL(url).port) };
+    },
+  };
+}
+
+export function postFile(
+  { app, key }: TestApp,
+  file: Buffer | string,
+  more: InjectOptions = {},
+): Promise<LightMyRequestResponse> {
+  return app.inject({
+    method: 'POST',
+    url: PATHS.discrete,
+    payload: fileForm(file),
+    ...more,
+    headers: { [API_KEY_HEADER]: key, 'content-type': FORM_TYPE, ...more.headers },
+  });
+}
+
+export function postJson({ app, key }: TestApp, payload: string | Buffer, more: InjectOptions = {}) {
+  return app.inject({
+    method: 'POST',
+    url: PATHS.discrete,
+    payload,
+    ...more,
+    headers: { [API_KEY_HEADER]: key, 'content-type': 'application/json', ...more.headers },
+  });
+}
+
+interface AnyResponse {
+  status: number;
+  contentType: unknown;
+  requestId: unknown;
+  body: string;
+}
+
+/** Reads an answer as the problem it must be, and checks everything all problems have in common. */
+export function readProblem(response: LightMyRequestResponse | AnyResponse, code: ErrorCode): Problem {
+  const plain: AnyResponse =
+    'statusCode' in response
+      ? {
+          status: response.statusCode,
+          contentType: response.headers['content-type'],
+          requestId: response.headers['x-request-id'],
+          body: response.body,
+        }
+      : response;
+  const problem = JSON.parse(plain.body) as Problem;
+  assert.equal(problem.code, code, plain.body);
+  assert.equal(plain.status, ERRORS[code].status);
+  assert.equal(problem.status, plain.status);
+  assert.equal(problem.title, ERRORS[code].title);
+  assert.equal(plain.contentType, 'application/problem+json');
+  assert.equal(problem.request_id, plain.requestId);
+  assert.ok(Value.Check(ProblemSchema, problem), plain.body);
+  return problem;
+}
