@@ -57,10 +57,13 @@ export class InferenceThread {
     const worker = new Worker(new URL('./thread.ts', import.meta.url), {
       name: 'undertone-inference',
       workerData,
+      // Options meant for the main script (--input-type, --inspect) are not the thread's.
+      execArgv: [],
     });
     const letLeave = () => waitUntilIdle(activity);
+    const forget = () => process.off('exit', letLeave);
     process.on('exit', letLeave);
-    worker.once('exit', () => process.off('exit', letLeave));
+    worker.once('error', forget).once('exit', forget);
     const first = await firstWord(worker);
     if (first.kind !== 'ready') {
       throw new Error(first.kind === 'unusable' ? first.message : 'the thread spoke out of turn');

@@ -45,7 +45,7 @@ export class Pool {
   }
 
   idle(): InferenceThread[] {
-    return [...this.threads].filter((thread) => !thread.busy);
+    return [...this.threads].filter((thread) => thread.usable && !thread.busy);
   }
 
   /** Work that comes back well ends the growing of the pauses. */

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { Classifier, ClosedError, OverloadedError, type Prediction } from '../src/index.ts';
+import { after, before, type TestContext, test } from 'node:test';
+import {
+  Classifier,
+  type ClassifierOptions,
+  ClosedError,
+  OverloadedError,
+  type Prediction,
+} from '../src/index.ts';
 import { noise, RATE, silence, sine, vowels } from './windows.ts';
 
 let classifier: Classifier;
@@ -8,6 +14,13 @@ before(async () => {
   classifier = await Classifier.start({ workers: 2 });
 });
 after(() => classifier.close());
+
+/** One with settings of its own, closed after the test whatever comes. */
+async function start(t: TestContext, options: ClassifierOptions): Promise<Classifier> {
+  const own = await Classifier.start(options);
+  t.after(() => own.close());
+  return own;
+}
 
 const discrete = (samples: Float32Array) => classifier.classify(samples, { priority: 'discrete' });
 const flat = ({ models }: Prediction) => Object.values(models).flatMap((emotions) => Object.values(emotions));
@@ -99,8 +112,8 @@ test('where nobody speaks no model claims an emotion', async () => {
   }
 });
 
-test('discrete work overtakes asynch work that was there before', async () => {
-  const one = await Classifier.start({ workers: 1 });
+test('discrete work overtakes asynch work that was there before', async (t) => {
+  const one = await start(t, { workers: 1 });
   const order: string[] = [];
   const note = (name: string) => () => order.push(name);
   const work = Array.from({ length: 6 }, () =>
@@ -110,13 +123,13 @@ test('discrete work overtakes asynch work that was there before', async () => {
   assert.deepEqual(one.stats(), { workers: 1, busy: 1, queued: { discrete: 1, asynch: 5 }, restarts: 0 });
   await Promise.all(work);
   assert.equal(order.indexOf('discrete'), 1, 'only what was already running came before');
-  await one.close();
 });
 
-test('a full queue refuses at once and says when to try again; what was accepted is answered', async () => {
-  const one = await Classifier.start({ workers: 1, queueLimit: 3 });
+test('a full queue refuses at once and says when to try again; what was accepted is answered', async (t) => {
+  const one = await start(t, { workers: 1, queueLimit: 3 });
+  const window = noise(10);
   const before = performance.now();
-  const results = Array.from({ length: 8 }, () => one.classify(noise(10), { priority: 'discrete' }));
+  const results = Array.from({ length: 8 }, () => one.classify(window, { priority: 'discrete' }));
   const refused = await Promise.allSettled(results.slice(4));
   assert.ok(performance.now() - before < 50, 'the refusal did not wait for an inference');
   for (const result of refused) {
@@ -125,11 +138,10 @@ test('a full queue refuses at once and says when to try again; what was accepted
   }
   for (const prediction of await Promise.all(results.slice(0, 4))) assertWellFormed(prediction, 10);
   assert.deepEqual(one.stats().queued, { discrete: 0, asynch: 0 });
-  await one.close();
 });
 
-test('a discrete window that would wait too long is refused before the queue is full', async () => {
-  const one = await Classifier.start({ workers: 1, maxWaitMs: 1 });
+test('a discrete window that would wait too long is refused before the queue is full', async (t) => {
+  const one = await start(t, { workers: 1, maxWaitMs: 1 });
   const results = await Promise.allSettled(
     Array.from({ length: 4 }, () => one.classify(noise(5), { priority: 'discrete' })),
   );
@@ -137,11 +149,10 @@ test('a discrete window that would wait too long is refused before the queue is 
     results.map(({ status }) => status),
     ['fulfilled', 'fulfilled', 'rejected', 'rejected'],
   );
-  await one.close();
 });
 
-test('an abort takes waiting work out of the queue and gives the signal’s reason', async () => {
-  const one = await Classifier.start({ workers: 1 });
+test('an abort takes waiting work out of the queue and gives the signal’s reason', async (t) => {
+  const one = await start(t, { workers: 1 });
   const controller = new AbortController();
   const running = one.classify(noise(5), { priority: 'discrete', signal: controller.signal });
   const waiting = one.classify(noise(5), { priority: 'asynch', signal: controller.signal });
@@ -153,11 +164,10 @@ test('an abort takes waiting work out of the queue and gives the signal’s reas
   await assert.rejects(waiting, reason);
   await assert.rejects(one.classify(noise(5), { priority: 'asynch', signal: controller.signal }), reason);
   assertWellFormed(await other, 5);
-  await one.close();
 });
 
-test('close() answers everything that was accepted and refuses the rest', async () => {
-  const two = await Classifier.start({ workers: 2 });
+test('close() answers everything that was accepted and refuses the rest', async (t) => {
+  const two = await start(t, { workers: 2 });
   const accepted = Array.from({ length: 6 }, (_, i) =>
     two.classify(noise(2), { priority: i % 2 === 0 ? 'discrete' : 'asynch' }),
   );
@@ -169,11 +179,10 @@ test('close() answers everything that was accepted and refuses the rest', async 
   assert.equal(two.stats().workers, 0);
 });
 
-test('both sets of weights answer', async () => {
-  const open = await Classifier.start({ workers: 1, weights: 'open' });
+test('both sets of weights answer', async (t) => {
+  const open = await start(t, { workers: 1, weights: 'open' });
   assert.equal(open.weights.commercial_use, true);
   assertWellFormed(await open.classify(vowels(5), { priority: 'discrete' }), 5);
-  await open.close();
 });
 
 test('settings that make no sense stop the start and are named', async () => {
