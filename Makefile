@@ -1,17 +1,45 @@
-# Two commands do everything: `make serve` and `make test`. Both install what is missing first.
-NPM := ONNXRUNTIME_NODE_INSTALL=skip npm
+# `make serve` and `make test` do everything from a fresh clone: each installs what it needs first.
 
-.PHONY: serve test install
+# The runtime's install script would fetch GPU libraries from the internet; the CPU build is in its package already.
+# Its warnings about the machine's own Node do not matter: the project brings Node 24 and runs on that.
+NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
+# Debian's own Python, because Debian's PyTorch is made for it.
+PYTHON ?= /usr/bin/python3
+PYTEST := .venv/bin/python -m pytest
+
+.PHONY: help serve test install test-deps check
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make serve     run the service on http://127.0.0.1:8080; the first start prints an API key'
+	@echo 'make test      everything a change must pass (installs Debian packages that are missing)'
+	@echo 'make check     the quick part of it: style and types'
+	@echo 'make install   only what npm brings'
+
 serve: install
 	@$(NPM) run --silent serve
 
 install: node_modules/.installed
 
 node_modules/.installed: package.json package-lock.json $(wildcard packages/*/package.json)
-	$(NPM) ci --no-audit --no-fund
+	$(NPM) ci
 	@touch $@
 
-test: install
-	$(NPM) run lint
-	$(NPM) run types
-	$(NPM) run test:node
+check: install
+	@$(NPM) run --silent lint
+	@$(NPM) run --silent types
+
+test-deps:
+	@PYTHON=$(PYTHON) scripts/test-deps.sh
+
+.venv/.installed: training/requirements-test.txt
+	$(PYTHON) -m venv --system-site-packages .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+# Both runners always run, the last words are theirs, and either of them can fail the whole.
+test: install test-deps .venv/.installed check
+	@failed=0; \
+	$(PYTEST) --quiet training/tests || failed=1; \
+	$(NPM) run --silent test:node || failed=1; \
+	exit $$failed

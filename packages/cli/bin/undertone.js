@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+// Plain JavaScript, so that a Node too old for the rest gets as far as saying so.
+const [major] = process.versions.node.split('.');
+if (Number(major) < 24) {
+  process.stderr.write(
+    `undertone needs Node 24 or newer, and this is ${process.version}.\n` +
+      'Inside the project `npx undertone` uses the Node that was installed with it (`make install`).\n',
+  );
+  process.exit(1);
+}
+await import('../src/main.ts');

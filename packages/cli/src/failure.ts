@@ -1,0 +1,17 @@
+import { AudioError } from '@undertone/audio';
+import { ModelFilesError } from '@undertone/classifier';
+import { SettingsError } from '@undertone/server';
+
+/** Something the user can mend. The message says what is wrong and how; no stack is shown. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+}
+
+/** What to print about an error: a sentence where somebody can mend it, everything where it is ours. */
+export function explain(error: unknown): string {
+  const mendable = [Failure, AudioError, ModelFilesError, SettingsError].some(
+    (kind) => error instanceof kind,
+  );
+  if (mendable) return (error as Error).message;
+  return `unexpected: ${error instanceof Error ? error.stack : String(error)}`;
+}

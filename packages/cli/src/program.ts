@@ -1,0 +1,50 @@
+import { createRequire } from 'node:module';
+import { Command, CommanderError } from 'commander';
+import { addClassify } from './commands/classify.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addKeys } from './commands/keys.ts';
+import { addModels } from './commands/models.ts';
+import { addServe } from './commands/serve.ts';
+import { explain } from './failure.ts';
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+
+/** 0: done. 1: it could not be done, for the reason printed. 2: the command line itself makes no sense. */
+export type ExitCode = 0 | 1 | 2;
+
+const START_HERE = `
+Start here:
+  undertone doctor                  what this machine lacks, and how to get it
+  undertone serve                   run the service; the first start prints an API key
+  undertone classify voice.wav      hear one recording now, without a server
+
+Every command explains itself: undertone serve --help
+Exit codes: 0 done, 1 it could not be done, 2 the command line makes no sense.`;
+
+export async function runProgram(args: readonly string[]): Promise<ExitCode> {
+  try {
+    await buildProgram().parseAsync(args, { from: 'user' });
+    return (process.exitCode as ExitCode | undefined) ?? 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    process.stderr.write(`undertone: ${explain(error)}\n`);
+    return 1;
+  }
+}
+
+function buildProgram(): Command {
+  const program = new Command('undertone')
+    .description('Hears emotion in the tone of a voice.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', START_HERE)
+    .showHelpAfterError('(add --help to see what there is)')
+    // Inherited by the commands: errors come back here instead of ending the process.
+    .exitOverride();
+  addServe(program);
+  addKeys(program);
+  addClassify(program);
+  addModels(program);
+  addDoctor(program);
+  return program;
+}

@@ -1,0 +1,31 @@
+import { readSettings, SETTINGS, type Settings } from '@undertone/server';
+import { type Command, Option } from 'commander';
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** A key on a command line can be read by everybody on the machine, so this one has no flag. */
+export const WITHOUT_FLAG: SettingName = 'apiKey';
+
+export const FLAG_NAMES = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name !== WITHOUT_FLAG);
+
+/** The flag of a server setting: same meaning, default and variable as on the server, from the same table. */
+export function settingFlag(name: SettingName): Option {
+  const { description, default: fallback, env } = SETTINGS[name];
+  const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const option = new Option(`--${words} <${words.split('-').at(-1)}>`, description).env(env);
+  return fallback === '' ? option : option.default(fallback, fallback);
+}
+
+/** As the server would read it: a flag goes before its variable, a variable before the default. */
+export function asEnvironment(command: Command, names: readonly SettingName[]): Record<string, string> {
+  const values = command.opts<Partial<Record<SettingName, string>>>();
+  return Object.fromEntries(names.map((name) => [SETTINGS[name].env, values[name] ?? '']));
+}
+
+/** Only the named settings are looked at: a wrong SERVICE_PORT is no reason not to list the keys. */
+export function readFlags<Name extends SettingName>(
+  command: Command,
+  names: readonly Name[],
+): Pick<Settings, Name> {
+  return readSettings(asEnvironment(command, names));
+}
