@@ -74,6 +74,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   lingerAfterEarlyAnswers(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header(REQUEST_ID_HEADER, request.id);
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    // A connection that is kept alive would keep a stopping server alive as well.
     if (services.stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);

@@ -18,6 +18,7 @@ export async function readFilePart<T>(
 ): Promise<T> {
   const found = Promise.withResolvers<Readable>();
   let file: Readable | undefined;
+  let broken: ProblemError | undefined;
   const form = openForm(request.headers as BusboyHeaders);
   const stop = new AbortController();
 
@@ -35,14 +36,16 @@ export async function readFilePart<T>(
       fail(new ProblemError('missing_file', `The part named file holds text: ${HOW}, with the @.`));
     } else {
       file = part;
-      // Whoever consumes the file hears of its error; before that, `found` does.
-      part.on('error', () => undefined);
+      // Whoever consumes the file hears of the error as well, but in the words of the form's parser.
+      part.on('error', (error) => {
+        broken = error instanceof ProblemError ? error : notWellFormed();
+      });
       found.resolve(part);
     }
   };
   form.on('file', onFile);
   form.on('finish', () => found.reject(new ProblemError('missing_file', `No part is named file: ${HOW}.`)));
-  form.on('error', () => fail(new ProblemError('bad_request', `The form is not well formed: ${HOW}.`)));
+  form.on('error', () => fail(notWellFormed()));
 
   const received = receive(
     request,
@@ -54,11 +57,17 @@ export async function readFilePart<T>(
 
   try {
     return await consume(await found.promise);
+  } catch (error) {
+    throw broken ?? error;
   } finally {
     // Nothing that still arrives is of use; `receive` then lets it pass by.
     stop.abort();
     form.destroy();
   }
+}
+
+function notWellFormed(): ProblemError {
+  return new ProblemError('bad_request', `The form is cut off or not well formed: ${HOW}.`);
 }
 
 function openForm(headers: BusboyHeaders): BusboyInstance {

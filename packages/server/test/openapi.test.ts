@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { ERROR_CODES, PATHS } from '@undertone/contract';
+import { DiscreteResult } from '@undertone/contract/schemas';
+import Value from 'typebox/value';
+import { testApp } from './support/app.ts';
+
+const service = await testApp();
+const file = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url));
+const document = (await service.app.inject({ url: PATHS.openapi })).json();
+
+describe('the OpenAPI document', () => {
+  test('docs/openapi.json is what the server says (npm run openapi -w packages/server writes it)', async () => {
+    assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), document);
+  });
+
+  test('a public linter finds no error in it', async () => {
+    const linter = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
+    const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+    await promisify(execFile)(process.execPath, [linter, 'lint', file], { env });
+  });
+
+  test('describes both discrete paths with both forms of input', () => {
+    assert.equal(document.openapi, '3.1.0');
+    for (const path of [PATHS.discrete, PATHS.discreteShort]) {
+      const { post } = document.paths[path];
+      assert.deepEqual(Object.keys(post.requestBody.content), ['multipart/form-data', 'application/json']);
+      assert.equal(post.parameters[0].name, 'model');
+      for (const status of [200, 400, 401, 408, 413, 415, 422, 429, 500, 503])
+        assert.ok(post.responses[status], String(status));
+    }
+  });
+
+  test('has examples that are what they claim to be', () => {
+    const { example } = document.paths[PATHS.discrete].post.responses['200'].content['application/json'];
+    assert.ok(Value.Check(DiscreteResult, example));
+  });
+});
+
+describe('the page to read', () => {
+  test('shows every operation, and explains every error where a problem points', async () => {
+    const { body, headers } = await service.app.inject({ url: PATHS.docs });
+    assert.match(String(headers['content-type']), /^text\/html/);
+    for (const path of Object.keys(document.paths)) assert.ok(body.includes(`<code>${path}</code>`), path);
+    for (const code of ERROR_CODES) assert.ok(body.includes(`id="${code}"`), code);
+    for (const name of Object.keys(document.components.schemas))
+      assert.ok(body.includes(`id="shape-${name}"`));
+  });
+
+  test('needs nothing from elsewhere, and its policy allows its own style alone', async () => {
+    const { body, headers } = await service.app.inject({ url: PATHS.docs });
+    assert.doesNotMatch(body, /https?:\/\/|<script|<link|<img|\sstyle=|\son\w+=/);
+    const style = /<style>([\s\S]*)<\/style>/.exec(body)?.[1] ?? '';
+    const hash = createHash('sha256').update(style).digest('base64');
+    assert.ok(String(headers['content-security-policy']).includes(`style-src 'sha256-${hash}'`));
+  });
+});

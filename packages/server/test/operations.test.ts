@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
+import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
+import Value from 'typebox/value';
+import { buildApp, createLogger, openDatabase, readSettings, SqliteKeyStore } from '../src/index.ts';
+import { postFile, readProblem, sharedClassifier, tempDir, testApp } from './support/app.ts';
+import { wav } from './support/wav.ts';
+
+const service = await testApp();
+
+test('a living process says so without a key', async () => {
+  const response = await service.app.inject({ url: PATHS.health });
+  assert.deepEqual([response.statusCode, response.json()], [200, { status: 'ok' }]);
+});
+
+describe('readiness', () => {
+  test('is said without a key', async () => {
+    const response = await service.app.inject({ url: PATHS.ready });
+    assert.deepEqual([response.statusCode, response.json()], [200, { status: 'ready' }]);
+  });
+
+  test('ends as soon as the server was asked to stop, while requests are still answered', async () => {
+    const stop = new AbortController();
+    const stopping = await testApp({}, { stopping: stop.signal });
+    stop.abort();
+    readProblem(await stopping.app.inject({ url: PATHS.ready }), 'overloaded');
+    const response = await postFile(stopping, wav());
+    assert.equal(response.statusCode, 200);
+    assert.equal(response.headers.connection, 'close');
+  });
+
+  test('is refused while the store cannot be written to, and comes back', async () => {
+    const dataDir = await tempDir();
+    const database = openDatabase(dataDir);
+    const keys = new SqliteKeyStore(database);
+    const settings = readSettings({ SERVICE_DATA_DIR: dataDir });
+    const app = await buildApp({
+      settings,
+      keys,
+      classifier: await sharedClassifier(),
+      logger: createLogger('silent'),
+    });
+    after(async () => {
+      await app.close();
+      await keys.close();
+      database.close();
+    });
+    database.exec('PRAGMA query_only = ON');
+    const refused = await app.inject({ url: PATHS.ready });
+    assert.match(readProblem(refused, 'overloaded').detail, /data folder/);
+    database.exec('PRAGMA query_only = OFF');
+    assert.equal((await app.inject({ url: PATHS.ready })).statusCode, 200);
+  });
+});
+
+test('the list of models says what they hear, how well, and under which licence', async () => {
+  const response = await service.app.inject({
+    url: PATHS.models,
+    headers: { [API_KEY_HEADER]: service.key },
+  });
+  assert.equal(response.statusCode, 200);
+  const list = response.json() as ModelList;
+  assert.ok(Value.Check(ModelListSchema, list), response.body);
+  assert.deepEqual(Object.fromEntries(list.models.map(({ id, emotions }) => [id, emotions])), MODELS);
+  assert.deepEqual(
+    list.models.filter((model) => model.default).map(({ id }) => id),
+    ['4emotions'],
+  );
+  const { weights } = await sharedClassifier();
+  assert.equal(list.weights.id, 'research');
+  assert.equal(list.weights.licence, weights.licence);
+  assert.equal(list.weights.commercial_use, weights.commercial_use);
+  assert.deepEqual(list.models[0]?.figures, weights.figures['4emotions']);
+});
+
+test('the metrics count requests, stages, audio, workers, queue and the event loop', async () => {
+  const fresh = await testApp();
+  await postFile(fresh, wav({ seconds: 5 }));
+  await fresh.app.inject({ url: '/secret-path?token=secret' });
+  const { body, headers } = await fresh.app.inject({ url: PATHS.metrics });
+  assert.match(String(headers['content-type']), /^text\/plain/);
+  const value = (name: string) => {
+    const line = body.split('\n').find((entry) => entry.startsWith(`${name} `));
+    return Number(line?.split(' ').at(-1));
+  };
+  assert.equal(value('undertone_requests_total{method="POST",route="/v1/discrete/emotion",status="200"}'), 1);
+  assert.equal(value('undertone_requests_total{method="GET",route="unmatched",status="401"}'), 1);
+  assert.equal(value('undertone_audio_seconds_total{interface="discrete"}'), 5);
+  for (const stage of ['decode', 'queue', 'model', 'total']) {
+    assert.equal(value(`undertone_discrete_stage_seconds_count{stage="${stage}"}`), 1);
+  }
+  assert.equal(value('undertone_workers'), 1);
+  assert.equal(value('undertone_workers_busy'), 0);
+  assert.equal(value('undertone_queue_length{priority="discrete"}'), 0);
+  assert.equal(value('undertone_queue_length{priority="asynch"}'), 0);
+  assert.equal(value('undertone_discrete_in_hand'), 0);
+  assert.ok(value('undertone_event_loop_delay_max_seconds') >= 0);
+  assert.ok(!body.includes('secret'));
+});
+
+test('the metrics see a blocked event loop', async () => {
+  const fresh = await testApp();
+  const delay = async () => {
+    const { body } = await fresh.app.inject({ url: PATHS.metrics });
+    return Number(/^undertone_event_loop_delay_max_seconds (\S+)/m.exec(body)?.[1]);
+  };
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const end = performance.now() + 300;
+  while (performance.now() < end);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assert.ok((await delay()) > 0.25);
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readSettings(env);
+  } catch (error) {
+    assert.ok(error instanceof SettingsError);
+    return error.problems;
+  }
+  return [];
+}
+
+test('without any variable the server has sensible settings', () => {
+  assert.deepEqual(readSettings({}), {
+    host: '127.0.0.1',
+    port: 8080,
+    publicUrl: '',
+    dataDir: resolve('.undertone'),
+    apiKey: '',
+    weights: 'research',
+    modelsDir: '',
+    workers: 'auto',
+    queueLimit: 64,
+    rateLimit: 0,
+    corsOrigins: [],
+    logLevel: 'info',
+    drainSeconds: 0,
+  });
+});
+
+test('an empty variable counts as one that is not set', () => {
+  const empty = Object.fromEntries(Object.values(SETTINGS).map(({ env }) => [env, '  ']));
+  assert.deepEqual(readSettings(empty), readSettings({}));
+});
+
+test('values are read in the forms people write them', () => {
+  const settings = readSettings({
+    SERVICE_LOG_LEVEL: 'DEBUG',
+    SERVICE_PUBLIC_URL: 'https://voice.example.org/base/',
+    SERVICE_CORS_ORIGINS: 'https://app.example.org, http://localhost:3000/',
+    SERVICE_WORKERS: '3',
+    SERVICE_HOST: '::1',
+  });
+  assert.equal(settings.logLevel, 'debug');
+  assert.equal(settings.publicUrl, 'https://voice.example.org/base');
+  assert.deepEqual(settings.corsOrigins, ['https://app.example.org', 'http://localhost:3000']);
+  assert.equal(settings.workers, 3);
+});
+
+test('every value that makes no sense is named, all at once', () => {
+  const wrong = {
+    SERVICE_HOST: 'two words',
+    SERVICE_PORT: '70000',
+    SERVICE_PUBLIC_URL: 'ftp://example.org',
+    SERVICE_API_KEY: 'short',
+    SERVICE_WEIGHTS: 'best',
+    SERVICE_WORKERS: '0',
+    SERVICE_QUEUE_LIMIT: '1.5',
+    SERVICE_RATE_LIMIT: '-1',
+    SERVICE_CORS_ORIGINS: 'example.org',
+    SERVICE_LOG_LEVEL: 'loud',
+    SERVICE_DRAIN_SECONDS: 'soon',
+  };
+  const problems = problemsOf(wrong);
+  assert.equal(problems.length, Object.keys(wrong).length);
+  for (const [i, name] of Object.keys(wrong).entries())
+    assert.ok(problems[i]?.startsWith(`${name} must be `));
+});
+
+test('a wrong key is not repeated in the message about it', () => {
+  const [problem] = problemsOf({ SERVICE_API_KEY: 'my secret key' });
+  assert.ok(problem && !problem.includes('secret'));
+});
+
+test('every setting has a description to print', () => {
+  for (const { env, description } of Object.values(SETTINGS)) {
+    assert.match(env, /^SERVICE_[A-Z_]+$/);
+    assert.ok(description.length > 10);
+  }
+});
