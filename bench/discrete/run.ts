@@ -1,14 +1,15 @@
 // Measures the discrete interface against its own model and against many clients. See README.md.
 import { execFile } from 'node:child_process';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { resampleAll } from '@undertone/audio';
-import { DEFAULT_MODELS_DIR, readCatalog } from '@undertone/classifier';
+import { DEFAULT_MODELS_DIR, pickWeights, readCatalog } from '@undertone/classifier';
 import { Tensor } from 'onnxruntime-node';
 import { openSession } from '../../packages/classifier/src/session.ts';
 import { Client } from './client.ts';
 import { FORM_TYPE, form, voiceLikeWav } from './clip.ts';
+import { machine } from './machine.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 const LIMITS = { latencyRatio: 1.25, slowestMs: 5_000, megabytes: 700, loopMs: 50, fallTolerance: 0.95 };
@@ -40,8 +41,8 @@ try {
 
 /** Takes turns between the model alone and whole requests, so that a busy machine slows both alike. */
 async function compareWithModel({ url, key }: ServerProcess) {
-  const { weights } = await readCatalog();
-  const session = await openSession(`${DEFAULT_MODELS_DIR}/${weights['research']?.file}`);
+  const { file } = pickWeights(await readCatalog(), 'research');
+  const session = await openSession(join(DEFAULT_MODELS_DIR, file));
   const pcm = Float32Array.from(
     { length: (wav.length - 44) / 2 },
     (_, i) => wav.readInt16LE(44 + i * 2) / 32_768,
@@ -91,8 +92,7 @@ async function measure(
 }
 
 function report(latency: { modelMs: number; requestMs: number; ratio: number }, stages: Stage[]): void {
-  const machine = `${cpus()[0]?.model ?? process.arch}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
-  console.log(`\n${machine}\n5 s, 44.1 kHz, 16-bit mono WAV as a form\n`);
+  console.log(`\n${machine()}\n5 s, 44.1 kHz, 16-bit mono WAV as a form\n`);
   console.log(
     `model alone ${latency.modelMs.toFixed(1)} ms, whole request ${latency.requestMs.toFixed(1)} ms: ${latency.ratio.toFixed(2)} times (limit ${LIMITS.latencyRatio})\n`,
   );
@@ -103,7 +103,7 @@ function report(latency: { modelMs: number; requestMs: number; ratio: number }, 
     })),
   );
   const failures = judge(latency.ratio, stages);
-  console.log(JSON.stringify({ machine, latency, stages, failures }));
+  console.log(JSON.stringify({ machine: machine(), latency, stages, failures }));
   for (const failure of failures) console.error(`MISSED: ${failure}`);
   if (failures.length > 0) process.exitCode = 1;
 }

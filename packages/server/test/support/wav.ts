@@ -43,7 +43,7 @@ export function wavHeader(h: {
   header.writeUInt16LE(h.channels, 22);
   header.writeUInt32LE(h.rate, 24);
   header.writeUInt32LE((h.rate * frame) >>> 0, 28);
-  header.writeUInt16LE(frame, 32);
+  header.writeUInt16LE(frame & 0xffff, 32);
   header.writeUInt16LE(h.bits, 34);
   header.write('data', 36);
   header.writeUInt32LE(h.dataBytes >>> 0, 40);

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PATHS } from '@undertone/contract';
+import { postFile, readProblem, testApp } from './support/app.ts';
+import { hostileRequest } from './support/hostile.ts';
+import { Random } from './support/random.ts';
+import { sendHostile } from './support/send-hostile.ts';
+import { wav } from './support/wav.ts';
+
+const COUNT = 800;
+const AT_ONCE = 8;
+
+test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is the caller's, and nothing is left behind`, async () => {
+  const service = await testApp();
+  const { port } = await service.listen();
+  const random = new Random(20_260);
+  let turn = 0;
+  const statuses = new Map<number, number>();
+
+  async function work(): Promise<void> {
+    while (turn < COUNT) {
+      const request = hostileRequest(random, turn++);
+      const answer = await sendHostile(port, service.key, request);
+      if (answer === null) continue;
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      const about = `${request.kind}: ${answer.status} ${answer.body}`;
+      assert.ok(answer.status < 500, about);
+      if (answer.status !== 200) {
+        assert.equal(answer.contentType, 'application/problem+json', about);
+        readProblem(answer, JSON.parse(answer.body).code);
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+
+  // Enough variety to mean something: some were harmless after all, and most errors had a turn.
+  for (const status of [200, 400, 413, 415, 422]) assert.ok(statuses.has(status), `no ${status}`);
+  assert.equal((await postFile(service, wav())).statusCode, 200);
+  const { body } = await service.app.inject({ url: PATHS.metrics });
+  assert.match(body, /^undertone_discrete_in_hand 0$/m);
+  assert.match(body, /^undertone_worker_restarts 0$/m);
+});
