@@ -1,6 +1,6 @@
 import { AudioError } from '@undertone/audio';
 import { ModelFilesError } from '@undertone/classifier';
-import { SettingsError } from '@undertone/server';
+import { SettingsError } from '@undertone/server/settings';
 
 /** Something the user can mend. The message says what is wrong and how; no stack is shown. */
 export class Failure extends Error {

@@ -1,4 +1,4 @@
-import { readSettings, SETTINGS, type Settings } from '@undertone/server';
+import { readSettings, SETTINGS, type Settings } from '@undertone/server/settings';
 import { type Command, Option } from 'commander';
 
 export type SettingName = keyof typeof SETTINGS;

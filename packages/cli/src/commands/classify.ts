@@ -8,7 +8,6 @@ import {
   MODEL_IDS,
   type ModelId,
 } from '@undertone/contract';
-import { toResult } from '@undertone/server';
 import { type Command, Option } from 'commander';
 import { bars, paint } from '../bars.ts';
 import { explain } from '../failure.ts';
@@ -76,6 +75,7 @@ async function hear(file: string, classifier: Classifier, model: ModelId): Promi
   try {
     const { samples, seconds } = await readRecording(file);
     // One by one as fast as they are heard: nobody else is waiting, so there is no reason to refuse.
+    const { toResult } = await import('@undertone/server');
     const { models, speechSeconds } = await classifier.classify(samples, { priority: 'asynch' });
     return { file, seconds, speechSeconds, result: toResult(models[model] ?? {}) };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATABASE_FILE, type KeyRecord, openDatabase, SqliteKeyStore } from '@undertone/server';
+import type { KeyRecord, KeyStore } from '@undertone/server';
 import type { Command } from 'commander';
 import { Failure } from '../failure.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
@@ -62,9 +62,7 @@ async function createKey(name: string, dataDir: string): Promise<void> {
 }
 
 async function listKeys(dataDir: string, json: boolean): Promise<void> {
-  const records = existsSync(join(dataDir, DATABASE_FILE))
-    ? await withStore(dataDir, (store) => store.list())
-    : [];
+  const records = (await hasStore(dataDir)) ? await withStore(dataDir, (store) => store.list()) : [];
   if (json) {
     for (const record of records) process.stdout.write(`${JSON.stringify(asJson(record))}\n`);
   } else if (records.length === 0) {
@@ -75,16 +73,22 @@ async function listKeys(dataDir: string, json: boolean): Promise<void> {
 }
 
 async function revokeKey(id: string, dataDir: string): Promise<void> {
-  const revoked =
-    existsSync(join(dataDir, DATABASE_FILE)) && (await withStore(dataDir, (store) => store.revoke(id)));
+  const revoked = (await hasStore(dataDir)) && (await withStore(dataDir, (store) => store.revoke(id)));
   if (!revoked) {
     throw new Failure(`No key in ${dataDir} that still holds has this id. See \`undertone keys list\`.`);
   }
   process.stdout.write(`Revoked ${id}.\n`);
 }
 
-async function withStore<T>(dataDir: string, work: (store: SqliteKeyStore) => Promise<T>): Promise<T> {
-  const database = openStore(dataDir);
+/** Looking must not make a store in a folder that was only mistyped. */
+async function hasStore(dataDir: string): Promise<boolean> {
+  const { DATABASE_FILE } = await import('@undertone/server');
+  return existsSync(join(dataDir, DATABASE_FILE));
+}
+
+async function withStore<T>(dataDir: string, work: (store: KeyStore) => Promise<T>): Promise<T> {
+  const { openDatabase, SqliteKeyStore } = await import('@undertone/server');
+  const database = orFailure(dataDir, () => openDatabase(dataDir));
   const store = new SqliteKeyStore(database);
   try {
     return await work(store);
@@ -94,9 +98,9 @@ async function withStore<T>(dataDir: string, work: (store: SqliteKeyStore) => Pr
   }
 }
 
-function openStore(dataDir: string) {
+function orFailure<T>(dataDir: string, open: () => T): T {
   try {
-    return openDatabase(dataDir);
+    return open();
   } catch (cause) {
     throw new Failure(
       `The keys in ${dataDir} cannot be opened (${(cause as Error).message}). Choose the server's folder with --data-dir.`,

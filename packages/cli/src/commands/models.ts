@@ -1,6 +1,6 @@
 import { type Catalog, type Figures, readCatalog, type WeightsEntry } from '@undertone/classifier';
 import { DEFAULT_MODEL } from '@undertone/contract';
-import { SETTINGS } from '@undertone/server';
+import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { paint } from '../bars.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';

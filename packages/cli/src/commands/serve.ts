@@ -1,4 +1,4 @@
-import { main, SETTINGS } from '@undertone/server';
+import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { Failure } from '../failure.ts';
 import { asEnvironment, FLAG_NAMES, settingFlag, WITHOUT_FLAG } from '../settings-flags.ts';
@@ -26,6 +26,7 @@ export function addServe(program: Command): void {
   for (const name of FLAG_NAMES) serve.addOption(settingFlag(name));
   serve.action(async () => {
     const environment = { ...process.env, ...asEnvironment(serve, FLAG_NAMES) };
+    const { main } = await import('@undertone/server');
     try {
       await main(environment);
     } catch (error) {

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { MODELS } from '@undertone/contract';
+import { silentWav } from './support/silence.ts';
+import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
+
+const angry = join(VOICES, 'angry-1013.wav');
+const happy = join(VOICES, 'happy-1039.wav');
+
+test('each recording gets a bar for each emotion, the strongest first, without colour off a terminal', async () => {
+  const { code, stdout, stderr } = await undertone(['classify', angry]);
+  assert.deepEqual([code, stderr], [0, '']);
+  const [title, ...lines] = stdout.trimEnd().split('\n');
+  assert.match(title ?? '', /angry-1013\.wav {2}5\.1 s, \d\.\d s of it speech$/);
+  const bars = lines
+    .slice(0, 4)
+    .map((line) => /^ {2}(\w+) +(\d+\.\d) % {2}█/.exec(line) ?? assert.fail(line));
+  assert.deepEqual(bars.map(([, emotion]) => emotion).sort(), [...MODELS['4emotions']].sort());
+  const shares = bars.map(([, , share]) => Number(share));
+  assert.deepEqual(
+    shares,
+    shares.toSorted((a, b) => b - a),
+  );
+  assert.ok(!stdout.includes('\u001b'));
+});
+
+test('colour can be forced, and NO_COLOR takes it away', async () => {
+  const coloured = await undertone(['classify', angry], { env: { FORCE_COLOR: '1' } });
+  assert.ok(coloured.stdout.includes('\u001b['));
+  const plain = await undertone(['classify', angry], { env: { NO_COLOR: '1', TERM: 'xterm-256color' } });
+  assert.ok(!plain.stdout.includes('\u001b'));
+});
+
+test('--json gives one object a line, in the order of the files, failures among them', async (t) => {
+  const folder = await temporaryFolder(t);
+  const short = join(folder, 'short.wav');
+  await writeFile(short, silentWav(2));
+  const { code, stdout } = await undertone([
+    'classify',
+    '--json',
+    '--model',
+    '7emotions',
+    angry,
+    short,
+    happy,
+  ]);
+  assert.equal(code, 1);
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ file }) => file),
+    [angry, short, happy],
+  );
+  const [first, refused] = lines;
+  assert.deepEqual(Object.keys(first.all_predictions), [...MODELS['7emotions']]);
+  const highest = Math.max(...Object.values<number>(first.all_predictions));
+  assert.equal(first.confidence, highest);
+  assert.equal(first.all_predictions[first.main_emotion], highest);
+  assert.equal(first.seconds, 5.12);
+  assert.deepEqual(
+    { code: refused.error.code, min: refused.error.min_seconds, actual: refused.error.actual_seconds },
+    { code: 'audio_too_short', min: 4, actual: 2 },
+  );
+});
+
+test('what is not a short recording is refused file by file, each with the way out', async (t) => {
+  const folder = await temporaryFolder(t);
+  const long = join(folder, 'long.wav');
+  await writeFile(long, silentWav(30));
+  const words = join(folder, 'words.wav');
+  await writeFile(words, 'these are words');
+  const missing = join(folder, 'missing.wav');
+  const { code, stdout, stderr } = await undertone(['classify', folder, missing, long, words, happy]);
+  assert.equal(code, 1);
+  const complaints = stderr.trimEnd().split('\n');
+  assert.equal(complaints.length, 4);
+  assert.match(complaints[0] ?? '', /^undertone: .*: This is a folder\. .*\*\.wav/);
+  assert.match(complaints[1] ?? '', /missing\.wav: There is no such file\./);
+  assert.match(complaints[2] ?? '', /long\.wav: .*30 s long; 4 to 10 s.*`undertone upload`/);
+  assert.match(complaints[3] ?? '', /words\.wav: /);
+  assert.match(stdout, /happy-1039\.wav/);
+});
+
+test('a recording can come through a pipe, and ten seconds with padding are taken', async () => {
+  const piped = await undertone(['classify', '--json', '-'], { input: await readFile(happy) });
+  assert.equal(piped.code, 0);
+  const named = await undertone(['classify', '--json', happy]);
+  assert.deepEqual({ ...JSON.parse(piped.stdout), file: happy }, JSON.parse(named.stdout));
+  const padded = await undertone(['classify', '--json', '-'], { input: silentWav(10.04) });
+  assert.equal(padded.code, 0);
+});
+
+test('silence is answered, and said to have no emotion that stands out', async () => {
+  const { code, stdout } = await undertone(['classify', '-'], { input: silentWav(5) });
+  assert.equal(code, 0);
+  assert.match(stdout, /^- {2}5\.0 s, \d\.\d s of it speech$/m);
+  assert.match(stdout, /No emotion stands out/);
+});
+
+test('the weights can be chosen, and weights there are not are refused', async () => {
+  assert.equal((await undertone(['classify', '--weights', 'open', happy])).code, 0);
+  const { code, stderr } = await undertone(['classify', happy], { env: { SERVICE_WEIGHTS: 'best' } });
+  assert.equal(code, 1);
+  assert.match(stderr, /SERVICE_WEIGHTS must be one of research, open/);
+});

@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+export const VOICES = join(ROOT, 'examples/voices');
+const COMMAND = fileURLToPath(new URL('../../bin/undertone.js', import.meta.url));
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface RunOptions {
+  readonly env?: Record<string, string>;
+  readonly input?: Uint8Array;
+  readonly nodeArgs?: readonly string[];
+}
+
+/** Runs the real command to its end. */
+export async function undertone(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const child = start(args, options);
+  child.stdin?.on('error', () => undefined).end(options.input);
+  const [stdout, stderr, [code]] = await Promise.all([
+    output(child.stdout),
+    output(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code, stdout, stderr };
+}
+
+export interface Serving {
+  readonly url: string;
+  /** Everything printed until the server was ready, the first key included. */
+  readonly printed: string;
+  stop(): Promise<number | null>;
+}
+
+/** Runs `undertone serve` on a free port until it is ready. */
+export async function serve(dataDir: string, args: readonly string[] = [], env = {}): Promise<Serving> {
+  const child = start(['serve', '--port', '0', '--data-dir', dataDir, ...args], { env });
+  const errors = output(child.stderr);
+  let printed = '';
+  const ended = once(child, 'close');
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+      printed += piece;
+      const ready = /"url":"([^"]+)".*\n/.exec(printed);
+      // The key, where there is one, is printed right after the line that says ready.
+      if (ready?.[1]) setTimeout(resolve, 100, ready[1]);
+    });
+    ended.then(async () => reject(new Error(`the server ended: ${printed}${await errors}`)));
+  });
+  return {
+    url,
+    printed,
+    stop: async () => {
+      child.kill('SIGTERM');
+      const [code] = await ended;
+      return code;
+    },
+  };
+}
+
+/** A folder that is gone after the test. */
+export async function temporaryFolder(test: { after(clean: () => Promise<void>): void }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'undertone-cli-'));
+  test.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function start(args: readonly string[], { env = {}, nodeArgs = [] }: RunOptions): ChildProcess {
+  // Nothing of the settings of whoever runs the tests.
+  const { PATH = '', HOME = '' } = process.env;
+  return spawn(process.execPath, [...nodeArgs, COMMAND, ...args], { cwd: ROOT, env: { PATH, HOME, ...env } });
+}
+
+function output(stream: ChildProcess['stdout']): Promise<string> {
+  return stream === null ? Promise.resolve('') : text(stream);
+}
