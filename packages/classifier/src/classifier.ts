@@ -53,8 +53,10 @@ interface Job extends Work {
 
 const MAX_SAMPLES = MAX_SECONDS * SAMPLE_RATE;
 const RULES: Omit<Rules, 'queueLimit'> = {
-  // A batch gains a few per cent on a CPU; one that is no longer than the longest window costs no more memory.
-  batchSamples: { discrete: MAX_SAMPLES, asynch: MAX_SAMPLES },
+  // A batch gains a few per cent at best on a CPU (eight windows lose; bench/model), so it is kept no longer than
+  // the longest window, whose memory is needed anyway; an asynch batch no longer than a usual window, because a
+  // discrete request that finds every thread taken waits for it.
+  batchSamples: { discrete: MAX_SAMPLES, asynch: MAX_SAMPLES / 2 },
   discreteTurns: 8,
   reserveMs: 5_000,
 };
@@ -77,30 +79,27 @@ export class Classifier {
     const { modelsDir = DEFAULT_MODELS_DIR, weights: name = 'research' } = options;
     const workers = atLeastOne('workers', options.workers ?? availableParallelism());
     const queueLimit = atLeastOne('queueLimit', options.queueLimit ?? Math.min(256, 32 * workers));
+    const maxWaitMs = atLeastOne('maxWaitMs', options.maxWaitMs ?? 3_000);
+    const stuckAfterMs = atLeastOne('stuckAfterMs', options.stuckAfterMs ?? 30_000);
     const catalog = await readCatalog(modelsDir);
     const weights = pickWeights(catalog, name);
     const modelPath = await verifyWeights(modelsDir, weights);
+    const pool = await Pool.start({
+      size: workers,
+      backOffMs: 100,
+      thread: {
+        modelPath,
+        outputs: outputColumns(catalog.models),
+        inputSamples: MAX_SAMPLES,
+        stuckAfterMs,
+      },
+      onReady: () => classifier.#onReady(),
+      onStartFailed: (error, none) => classifier.#onStartFailed(error, none),
+    }).catch((cause: Error) => {
+      throw new ModelFilesError(`The model file ${modelPath} cannot be run: ${cause.message}`, { cause });
+    });
     const scheduler = new Scheduler<Job>({ ...RULES, queueLimit });
-    const classifier: Classifier = new Classifier(
-      catalog,
-      weights,
-      scheduler,
-      await Pool.start({
-        size: workers,
-        backOffMs: 100,
-        thread: {
-          modelPath,
-          outputs: outputColumns(catalog.models),
-          inputSamples: MAX_SAMPLES,
-          stuckAfterMs: atLeastOne('stuckAfterMs', options.stuckAfterMs ?? 30_000),
-        },
-        onReady: () => classifier.#onReady(),
-        onStartFailed: (error, none) => classifier.#onStartFailed(error, none),
-      }).catch((cause: Error) => {
-        throw new ModelFilesError(`The model file ${modelPath} cannot be run: ${cause.message}`, { cause });
-      }),
-      options.maxWaitMs ?? 3_000,
-    );
+    const classifier = new Classifier(catalog, weights, scheduler, pool, maxWaitMs);
     return classifier;
   }
 
@@ -218,7 +217,6 @@ export class Classifier {
     this.#asynchRunning += asynch;
     try {
       const result = await thread.run(batch.map((job) => job.samples));
-      this.#pool.provedWell();
       this.#pace.observe(
         result.inferenceMs,
         batch.reduce((sum, job) => sum + job.length, 0),
@@ -261,7 +259,6 @@ export class Classifier {
 }
 
 function atLeastOne(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1)
-    throw new RangeError(`${name} must be a positive integer, not ${value}`);
-  return value;
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new RangeError(`${name} must be a positive integer, not ${value}`);
 }

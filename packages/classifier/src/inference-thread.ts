@@ -41,6 +41,7 @@ export class InferenceThread {
   readonly #markEnded: () => void;
   #underWay: UnderWay | undefined;
   #usable = true;
+  #hasServed = false;
   #id = 0;
 
   /** Rejects with the thread's own words when the model cannot be loaded. */
@@ -99,6 +100,11 @@ export class InferenceThread {
     return this.#underWay !== undefined;
   }
 
+  /** Has it ever answered? */
+  get hasServed(): boolean {
+    return this.#hasServed;
+  }
+
   /** Windows of equal length. Rejects with ThreadLostError when the thread is lost on the way. */
   run(windows: readonly Float32Array[]): Promise<BatchResult> {
     if (!this.#usable) return Promise.reject(new ThreadLostError('The inference thread has ended'));
@@ -131,6 +137,7 @@ export class InferenceThread {
     const underWay = this.#underWay;
     if (underWay === undefined || !('id' in message) || message.id !== underWay.id) return;
     this.#underWay = undefined;
+    this.#hasServed = true;
     clearTimeout(underWay.timer);
     if (message.kind === 'done') underWay.resolve(message);
     else underWay.reject(new Error(`The model could not be run: ${message.message}`));

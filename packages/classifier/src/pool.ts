@@ -18,7 +18,6 @@ export class Pool {
   readonly #options: PoolOptions;
   readonly #closing = new AbortController();
   readonly #replacements = new Set<Promise<void>>();
-  #failures = 0;
   #restarts = 0;
 
   /** Rejects when any thread cannot be started; none is left running then. */
@@ -36,7 +35,7 @@ export class Pool {
 
   private constructor(options: PoolOptions, threads: InferenceThread[]) {
     this.#options = options;
-    for (const thread of threads) this.#adopt(thread);
+    for (const thread of threads) this.#adopt(thread, 0);
   }
 
   /** How many threads were started in the place of lost ones. */
@@ -48,35 +47,33 @@ export class Pool {
     return [...this.threads].filter((thread) => thread.usable && !thread.busy);
   }
 
-  /** Work that comes back well ends the growing of the pauses. */
-  provedWell(): void {
-    this.#failures = 0;
-  }
-
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#replacements);
     await Promise.all([...this.threads].map((thread) => thread.stop()));
   }
 
-  #adopt(thread: InferenceThread): void {
+  /** `failures` in a row came before this thread; the count goes on if it is lost without having served once. */
+  #adopt(thread: InferenceThread, failures: number): void {
     this.threads.add(thread);
     thread.ended.then(() => {
       this.threads.delete(thread);
       if (this.#closing.signal.aborted) return;
-      const replacement = this.#replace().finally(() => this.#replacements.delete(replacement));
+      const replacement = this.#replace(thread.hasServed ? 0 : failures).finally(() =>
+        this.#replacements.delete(replacement),
+      );
       this.#replacements.add(replacement);
     });
   }
 
-  async #replace(): Promise<void> {
-    while (!this.#closing.signal.aborted) {
-      const pause = this.#options.backOffMs * Math.min(100, 2 ** this.#failures++);
+  async #replace(failuresBefore: number): Promise<void> {
+    for (let failures = failuresBefore; ; failures++) {
+      const pause = this.#options.backOffMs * Math.min(100, 2 ** failures);
       await sleep(pause, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       if (this.#closing.signal.aborted) return;
       try {
         this.#restarts++;
-        this.#adopt(await InferenceThread.start(this.#options.thread));
+        this.#adopt(await InferenceThread.start(this.#options.thread), failures + 1);
         this.#options.onReady();
         return;
       } catch (error) {

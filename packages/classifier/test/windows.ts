@@ -1,5 +1,5 @@
 /** Sounds for the tests, made from a seed so that every run hears the same. */
-export const RATE = 16_000;
+const RATE = 16_000;
 
 export function silence(seconds: number): Float32Array {
   return new Float32Array(seconds * RATE);
