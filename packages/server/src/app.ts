@@ -2,6 +2,8 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Classifier } from '@undertone/classifier';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { asynchRoutes } from './asynch/routes.ts';
+import type { AsynchService } from './asynch/service.ts';
 import { discreteRoutes } from './discrete/routes.ts';
 import { createAuthenticate, requireKeys } from './http/auth.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
@@ -24,6 +26,8 @@ export interface AppOptions {
   keys: KeyStore;
   logger: FastifyBaseLogger;
   metrics?: Metrics;
+  /** Without it there is no asynch interface. */
+  asynch?: AsynchService;
   ffmpegPath?: string | null;
   stopping?: AbortSignal;
   clipPatience?: Patience;
@@ -40,6 +44,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     classifier,
     keys,
     metrics: options.metrics ?? new Metrics(),
+    asynch: options.asynch ?? null,
     ffmpegPath: options.ffmpegPath ?? null,
     clipPatience: options.clipPatience ?? CLIP_PATIENCE,
     stopping: options.stopping ?? new AbortController().signal,
@@ -85,6 +90,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   await collectOpenApi(app);
   await app.register(discreteRoutes, services);
+  if (services.asynch !== null) await app.register(asynchRoutes, { asynch: services.asynch, settings });
   await app.register(operationRoutes, services);
   await serveOpenApi(app);
   refuseOtherMethods();

@@ -1,4 +1,5 @@
 export { type AppOptions, buildApp } from './app.ts';
+export { type AsynchOptions, AsynchService } from './asynch/service.ts';
 export { DATABASE_FILE, openDatabase } from './database.ts';
 export type { Caller, KeyRecord, KeyStore } from './keys/key-store.ts';
 export { SqliteKeyStore } from './keys/sqlite-key-store.ts';

@@ -1,6 +1,7 @@
 import { AudioError } from '@undertone/audio';
 import { ClosedError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
+import { storageTrouble } from './storage-trouble.ts';
 
 type Figures = Record<string, unknown>;
 
@@ -49,11 +50,13 @@ export function retryLater(
   code: 'overloaded' | 'rate_limited',
   detail: string,
   seconds: number,
+  cause?: unknown,
 ): ProblemError {
   const whole = Math.max(1, Math.ceil(seconds));
   return new ProblemError(code, detail, {
     figures: { retry_after_seconds: whole },
     headers: { 'retry-after': String(whole) },
+    cause,
   });
 }
 
@@ -73,7 +76,7 @@ export function asProblem(error: unknown): ProblemError {
     );
   }
   if (error instanceof ClosedError) return retryLater('overloaded', 'This server is stopping.', 1);
-  return asFrameworkProblem(error) ?? internal(error);
+  return asStorageProblem(error) ?? asFrameworkProblem(error) ?? internal(error);
 }
 
 interface FrameworkError extends Error {
@@ -93,6 +96,17 @@ function asFrameworkProblem(error: unknown): ProblemError | undefined {
     (candidate) => ERRORS[candidate].status === statusCode,
   );
   return new ProblemError(code ?? 'bad_request', sentence(message), { cause: error });
+}
+
+/**
+ * A disk that is full or a database that is locked is nobody's mistake and passes: 503, which clients wait out and
+ * try again, rather than 500, which tells them to give up. The operator finds the error in the log.
+ */
+function asStorageProblem(error: unknown): ProblemError | undefined {
+  const trouble = storageTrouble(error);
+  if (trouble === undefined) return undefined;
+  const detail = `The server cannot store anything now: ${trouble}. Nothing it acknowledged is lost; try again later.`;
+  return retryLater('overloaded', detail, 5, error);
 }
 
 function internal(cause: unknown): ProblemError {

@@ -1,4 +1,5 @@
 import type { Classifier } from '@undertone/classifier';
+import type { AsynchService } from './asynch/service.ts';
 import type { Patience } from './http/receive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { Metrics } from './operations/metrics.ts';
@@ -10,6 +11,7 @@ export interface Services {
   readonly classifier: Classifier;
   readonly keys: KeyStore;
   readonly metrics: Metrics;
+  readonly asynch: AsynchService | null;
   /** The decoder for everything but WAV; null when this machine has none. */
   readonly ffmpegPath: string | null;
   /** With the body of a clip. */

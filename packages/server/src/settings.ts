@@ -46,6 +46,12 @@ export const SETTINGS = {
     'Clips that may wait for a thread; one more is answered 503',
     integer(1, 10_000),
   ),
+  asynchJobs: setting(
+    'SERVICE_ASYNCH_JOBS',
+    '2',
+    'Long recordings processed at the same time; they share the inference threads',
+    integer(1, 64),
+  ),
   rateLimit: setting(
     'SERVICE_RATE_LIMIT',
     '0',

@@ -6,6 +6,7 @@ import { Classifier } from '@undertone/classifier';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { AsynchService } from './asynch/service.ts';
 import { DATABASE_FILE, openDatabase } from './database.ts';
 import { SqliteKeyStore } from './keys/sqlite-key-store.ts';
 import { Metrics } from './operations/metrics.ts';
@@ -40,17 +41,31 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     const stopping = new AbortController();
     const metrics = new Metrics();
     metrics.watchProcess();
+    const asynchDatabase = openDatabase(settings.dataDir);
+    cleanUp.defer(() => asynchDatabase.close());
+    const asynch = await AsynchService.open({
+      database: asynchDatabase,
+      dataDir: settings.dataDir,
+      classifier,
+      metrics,
+      logger,
+      ffmpegPath,
+      jobs: settings.asynchJobs,
+    });
+    cleanUp.defer(() => asynch.stop());
     const app = await buildApp({
       settings,
       classifier,
       keys,
       logger,
       metrics,
+      asynch,
       ffmpegPath,
       stopping: stopping.signal,
     });
     cleanUp.defer(() => app.close());
     await app.listen({ host: settings.host, port: settings.port });
+    asynch.start();
 
     const needsKey = settings.apiKey === '' && (await keys.isEmpty());
     const firstKey = needsKey

@@ -24,6 +24,7 @@ test('without any variable the server has sensible settings', () => {
     modelsDir: '',
     workers: 'auto',
     queueLimit: 64,
+    asynchJobs: 2,
     rateLimit: 0,
     corsOrigins: [],
     logLevel: 'info',

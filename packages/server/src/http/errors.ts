@@ -13,7 +13,7 @@ import { requestIdOf } from './request-id.ts';
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = asProblem(error);
   // Errors hold our own words and a stack, never what a caller sent.
-  if (problem.status >= 500 && problem.code === 'internal')
+  if (problem.status >= 500 && problem.cause !== undefined)
     request.log.error({ err: problem.cause }, 'failed');
   if (problem.status === 401) reply.header('www-authenticate', `ApiKey header="${API_KEY_HEADER}"`);
   reply

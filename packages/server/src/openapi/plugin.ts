@@ -1,6 +1,16 @@
 import swagger from '@fastify/swagger';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
-import { DiscretePayload, DiscreteResult, ModelList, Problem } from '@undertone/contract/schemas';
+import {
+  AsynchResult,
+  CompleteBody,
+  CompleteResult,
+  DiscretePayload,
+  DiscreteResult,
+  InitiateResult,
+  ModelList,
+  PendingResult,
+  Problem,
+} from '@undertone/contract/schemas';
 import type { FastifyInstance } from 'fastify';
 import { renderDocs } from './docs-page.ts';
 
@@ -9,7 +19,17 @@ const DESCRIPTION = `Undertone hears the emotion in spoken audio from its tone o
 Every request but those under Operations carries an API key in the header \`${API_KEY_HEADER}\`. Every error is \`application/problem+json\` (RFC 9457) with a \`code\` to branch on and a \`detail\` that says how to mend the request.`;
 
 /** Schemas that routes refer to by name. */
-const SHARED = [Problem, DiscreteResult, DiscretePayload, ModelList];
+const SHARED = [
+  Problem,
+  DiscreteResult,
+  DiscretePayload,
+  ModelList,
+  InitiateResult,
+  CompleteBody,
+  CompleteResult,
+  PendingResult,
+  AsynchResult,
+];
 
 /** Collects the description of every route registered after it. */
 export async function collectOpenApi(app: FastifyInstance): Promise<void> {
@@ -26,6 +46,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       servers: [{ url: '/' }],
       tags: [
         { name: 'Discrete', description: 'Short recordings, answered at once' },
+        { name: 'Asynch', description: 'Long recordings, uploaded in parts and answered with a time line' },
         { name: 'Operations', description: 'For those who run the server' },
       ],
       components: {

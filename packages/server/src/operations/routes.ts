@@ -29,11 +29,12 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
   app.get(PATHS.models, MODELS_OPERATION, async () => models);
 };
 
-async function checkReady({ classifier, keys, stopping }: Services): Promise<void> {
+async function checkReady({ classifier, keys, asynch, stopping }: Services): Promise<void> {
   if (stopping.aborted) throw retryLater('overloaded', 'This server is stopping.', 1);
   if (classifier.stats().workers === 0) throw retryLater('overloaded', 'No inference thread is alive.', 1);
   try {
     await keys.checkWritable();
+    await asynch?.stores.blobs.checkWritable();
   } catch (cause) {
     throw new ProblemError('overloaded', 'The data folder cannot be written to.', {
       headers: { 'retry-after': '5' },

@@ -1,0 +1,133 @@
+import { ASYNCH_LIMITS, INTERVAL_SECONDS } from '@undertone/contract';
+import { json, type Operation, problems } from '../openapi/describe.ts';
+
+const KEY_PROBLEMS = [
+  'missing_api_key',
+  'invalid_api_key',
+  'rate_limited',
+  'internal',
+  'overloaded',
+] as const;
+const { minSeconds, maxFileBytes, maxParts } = ASYNCH_LIMITS;
+const tags = ['Asynch'];
+
+const INITIATE_DESCRIPTION = [
+  `Announce a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get an address for each part.`,
+  `\`interval\` (beta) is the step of the time line: ${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max} seconds.`,
+  'The file name is not kept. Everything about the request is gone 24 hours later.',
+].join('\n\n');
+
+export const INITIATE: Operation = {
+  schema: {
+    operationId: 'initiateUpload',
+    tags,
+    summary: 'Begin an upload',
+    description: INITIATE_DESCRIPTION,
+    response: {
+      200: json('InitiateResult', 'Where to send the parts'),
+      ...problems('bad_request', 'unknown_model', ...KEY_PROBLEMS),
+    },
+  },
+};
+
+export const INITIATE_BY_GET: Operation = {
+  schema: {
+    ...INITIATE.schema,
+    operationId: 'initiateUploadByGet',
+    summary: 'Begin an upload (by GET)',
+    description: 'The same operation as by POST.',
+  },
+};
+
+export const PUT_PART: Operation = {
+  config: {
+    open: true,
+    documentedBody: {
+      content: {
+        'application/octet-stream': {
+          schema: { type: 'string', contentMediaType: 'application/octet-stream' },
+        },
+      },
+    },
+  },
+  schema: {
+    operationId: 'putPart',
+    tags,
+    summary: 'Send one part',
+    description: [
+      'To an address given by initiate; it needs no key. The part is safely stored when the answer comes. Sending a part again replaces it.',
+      'A `Content-MD5` header is checked when there is one.',
+    ].join('\n\n'),
+    security: [],
+    response: {
+      200: {
+        description: 'The part is stored',
+        headers: { etag: { type: 'string', description: 'MD5 of the part in quotes; name it in complete.' } },
+        content: { 'application/json': { schema: { type: 'null' } } },
+      },
+      ...problems(
+        'bad_request',
+        'forbidden',
+        'not_found',
+        'request_timeout',
+        'conflict',
+        'gone',
+        'file_too_large',
+        'internal',
+        'overloaded',
+      ),
+    },
+  },
+};
+
+export const COMPLETE: Operation = {
+  schema: {
+    operationId: 'completeUpload',
+    tags,
+    summary: 'Complete an upload',
+    description:
+      'Names every part with its ETag; processing begins. Missing or wrong parts are named, and the upload stays open. Calling it again is harmless.',
+    response: {
+      200: json('CompleteResult', 'The upload is complete'),
+      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
+    },
+  },
+};
+
+export const PREDICTION: Operation = {
+  schema: {
+    operationId: 'getPrediction',
+    tags,
+    summary: 'The time line, or how far it is',
+    response: {
+      200: json('AsynchResult', 'The time line'),
+      202: json('PendingResult', 'The result is still to come'),
+      ...problems(
+        'bad_request',
+        'not_found',
+        'gone',
+        'unreadable_audio',
+        'audio_too_short',
+        'audio_too_long',
+        'sample_rate_too_low',
+        'sample_rate_too_high',
+        'processing_failed',
+        ...KEY_PROBLEMS,
+      ),
+    },
+  },
+};
+
+export const DELETE: Operation = {
+  schema: {
+    operationId: 'deleteRequest',
+    tags,
+    summary: 'Cancel and erase a request',
+    description:
+      'In any state. The audio, the parts and the result are gone; processing stops within a second.',
+    response: {
+      204: { description: 'Nothing is left', type: 'null' },
+      ...problems('bad_request', 'not_found', ...KEY_PROBLEMS),
+    },
+  },
+};
