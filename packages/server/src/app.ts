@@ -7,6 +7,7 @@ import type { AsynchService } from './asynch/service.ts';
 import { discreteRoutes } from './discrete/routes.ts';
 import { createAuthenticate, requireKeys } from './http/auth.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
+import { createHttpServer } from './http/http-server.ts';
 import { lingerAfterEarlyAnswers } from './http/linger.ts';
 import { limitRates } from './http/rate-limit.ts';
 import type { Patience } from './http/receive.ts';
@@ -24,10 +25,9 @@ export interface AppOptions {
   settings: Settings;
   classifier: Classifier;
   keys: KeyStore;
+  asynch: AsynchService;
   logger: FastifyBaseLogger;
   metrics?: Metrics;
-  /** Without it there is no asynch interface. */
-  asynch?: AsynchService;
   ffmpegPath?: string | null;
   stopping?: AbortSignal;
   clipPatience?: Patience;
@@ -38,13 +38,13 @@ const CLIP_PATIENCE: Patience = { idleMs: 10_000, totalMs: 30_000 };
 
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { settings, classifier, keys, logger } = options;
+  const { settings, classifier, keys, asynch, logger } = options;
   const services: Services = {
     settings,
     classifier,
     keys,
+    asynch,
     metrics: options.metrics ?? new Metrics(),
-    asynch: options.asynch ?? null,
     ffmpegPath: options.ffmpegPath ?? null,
     clipPatience: options.clipPatience ?? CLIP_PATIENCE,
     stopping: options.stopping ?? new AbortController().signal,
@@ -57,19 +57,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // Requests on connections that are already open are answered while we stop, not turned away.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // Slow clients: headers within 10 s; bodies have their own, stricter watch where they are read, and
-    // this outermost limit lets the largest part of an upload through on a slow line.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
-    requestTimeout: 15 * 60_000,
-    keepAliveTimeout: 65_000,
+    serverFactory: createHttpServer,
     bodyLimit: 4 * 1024 * 1024,
     frameworkErrors: sendProblem,
     clientErrorHandler: answerClientError,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  app.server.maxConnections = 2_048;
-  // An expectation we do not know is no reason to refuse the request that has it.
-  app.server.on('checkExpectation', (request, response) => app.routing(request, response));
   app.addHook('onClose', async () => services.metrics.close());
   services.metrics.watchClassifier(classifier);
 
@@ -90,7 +83,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   await collectOpenApi(app);
   await app.register(discreteRoutes, services);
-  if (services.asynch !== null) await app.register(asynchRoutes, { asynch: services.asynch, settings });
+  await app.register(asynchRoutes, services);
   await app.register(operationRoutes, services);
   await serveOpenApi(app);
   refuseOtherMethods();

@@ -11,7 +11,7 @@ export interface Services {
   readonly classifier: Classifier;
   readonly keys: KeyStore;
   readonly metrics: Metrics;
-  readonly asynch: AsynchService | null;
+  readonly asynch: AsynchService;
   /** The decoder for everything but WAV; null when this machine has none. */
   readonly ffmpegPath: string | null;
   /** With the body of a clip. */

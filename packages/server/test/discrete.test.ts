@@ -159,7 +159,7 @@ test('nothing of a recording is left in the data folder', async () => {
   const files = await readdir(service.dataDir);
   assert.deepEqual(
     files.filter((file) => !file.startsWith('undertone.db')),
-    [],
+    ['presign.key'],
   );
 });
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
-import { buildApp, createLogger, openDatabase, readSettings, SqliteKeyStore } from '../src/index.ts';
-import { postFile, readProblem, sharedClassifier, tempDir, testApp } from './support/app.ts';
+import { postFile, readProblem, sharedClassifier, testApp } from './support/app.ts';
 import { wav } from './support/wav.ts';
 
 const service = await testApp();
@@ -31,21 +30,7 @@ describe('readiness', () => {
   });
 
   test('is refused while the store cannot be written to, and comes back', async () => {
-    const dataDir = await tempDir();
-    const database = openDatabase(dataDir);
-    const keys = new SqliteKeyStore(database);
-    const settings = readSettings({ SERVICE_DATA_DIR: dataDir });
-    const app = await buildApp({
-      settings,
-      keys,
-      classifier: await sharedClassifier(),
-      logger: createLogger('silent'),
-    });
-    after(async () => {
-      await app.close();
-      await keys.close();
-      database.close();
-    });
+    const { app, database } = await testApp();
     database.exec('PRAGMA query_only = ON');
     const refused = await app.inject({ url: PATHS.ready });
     assert.match(readProblem(refused, 'overloaded').detail, /data folder/);

@@ -12,7 +12,7 @@ import { CompleteBody, InitiateQuery, PredictionQuery, RequestId } from '@undert
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { ProblemError } from '../problems.ts';
-import type { Settings } from '../settings.ts';
+import type { Services } from '../services.ts';
 import { COMPLETE, DELETE, INITIATE, INITIATE_BY_GET, PREDICTION, PUT_PART } from './operations.ts';
 import type { AsynchService } from './service.ts';
 import { completeUpload } from './uploads/complete.ts';
@@ -20,17 +20,11 @@ import { PartUpload } from './uploads/part-upload.ts';
 import { PART_PATH } from './uploads/presign.ts';
 import { requireLiving, requireOwned } from './uploads/upload-state.ts';
 
-interface AsynchRoutesOptions {
-  readonly asynch: AsynchService;
-  readonly settings: Pick<Settings, 'publicUrl'>;
-}
-
 const { initiate, complete, prediction, requests: requestsPath } = ASYNCH_PATHS;
 const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Long recordings: upload in parts, complete, ask for the time line, delete. */
-export const asynchRoutes: FastifyPluginAsyncTypebox<AsynchRoutesOptions> = async (app, options) => {
-  const { asynch, settings } = options;
+export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, { asynch, settings }) => {
   const { requests, blobs, queue } = asynch.stores;
   const { metrics } = asynch;
 

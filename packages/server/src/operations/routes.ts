@@ -34,7 +34,7 @@ async function checkReady({ classifier, keys, asynch, stopping }: Services): Pro
   if (classifier.stats().workers === 0) throw retryLater('overloaded', 'No inference thread is alive.', 1);
   try {
     await keys.checkWritable();
-    await asynch?.stores.blobs.checkWritable();
+    await asynch.stores.blobs.checkWritable();
   } catch (cause) {
     throw new ProblemError('overloaded', 'The data folder cannot be written to.', {
       headers: { 'retry-after': '5' },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
 import { Classifier } from '@undertone/classifier';
 import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@undertone/contract';
@@ -10,18 +11,24 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import Value from 'typebox/value';
 import {
   type AppOptions,
+  AsynchService,
   buildApp,
   createLogger,
   openDatabase,
   readSettings,
   SqliteKeyStore,
 } from '../../src/index.ts';
+import { Metrics } from '../../src/operations/metrics.ts';
 import { FORM_TYPE, fileForm } from './form.ts';
 
 export interface TestApp {
   app: FastifyInstance;
   key: string;
   keys: SqliteKeyStore;
+  /** The connection of the keys. */
+  database: DatabaseSync;
+  /** Its workers and its sweeper rest until they are started. */
+  asynch: AsynchService;
   dataDir: string;
   /** Starts listening on a free port, once. */
   listen(): Promise<{ port: number; url: string }>;
@@ -46,22 +53,32 @@ export async function tempDir(): Promise<string> {
 /** The real app with a store of its own; everything goes away when the test file is done. */
 export async function testApp(
   env: Record<string, string> = {},
-  options: Partial<AppOptions> = {},
+  options: Partial<AppOptions> & { now?: () => number } = {},
 ): Promise<TestApp> {
   const dataDir = await tempDir();
   const database = openDatabase(dataDir);
   const keys = new SqliteKeyStore(database);
   const { key } = await keys.create('test');
   const settings = readSettings({ SERVICE_DATA_DIR: dataDir, SERVICE_LOG_LEVEL: 'silent', ...env });
-  const app = await buildApp({
-    settings,
-    keys,
-    classifier: await sharedClassifier(),
-    logger: createLogger(settings.logLevel),
-    ...options,
+  const parts = {
+    classifier: options.classifier ?? (await sharedClassifier()),
+    logger: options.logger ?? createLogger(settings.logLevel),
+    metrics: options.metrics ?? new Metrics(),
+    ffmpegPath: options.ffmpegPath ?? null,
+  };
+  const asynchDatabase = openDatabase(dataDir);
+  const asynch = await AsynchService.open({
+    ...parts,
+    dataDir,
+    database: asynchDatabase,
+    jobs: settings.asynchJobs,
+    ...(options.now && { now: options.now }),
   });
+  const app = await buildApp({ settings, keys, asynch, ...parts, ...options });
   after(async () => {
     await app.close();
+    await asynch.stop();
+    asynchDatabase.close();
     await keys.close();
     database.close();
   });
@@ -70,6 +87,8 @@ export async function testApp(
     app,
     key,
     keys,
+    database,
+    asynch,
     dataDir,
     listen: async () => {
       address ??= app.listen({ host: '127.0.0.1', port: 0 });
