@@ -1,0 +1,63 @@
+import { ASYNCH_PATHS, type PendingResult } from '@undertone/contract';
+import type { Context } from '../context.ts';
+import { InvalidRequestIdError, PredictionTimeoutError } from '../errors.ts';
+import { readJson } from '../http/answer.ts';
+import { joinUrl, speakable } from '../http/url.ts';
+import type { Reporter } from '../progress/reporter.ts';
+import type { AsynchResult } from '../types.ts';
+
+export interface PollSettings {
+  /** How often to ask; infinity asks until there is an end. */
+  readonly maxTries: number;
+  readonly intervalMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Asks for the result, waiting between two tries, until it is there or the tries are used up. */
+export async function pollResult(
+  context: Context,
+  requestId: string,
+  { maxTries, intervalMs, signal }: PollSettings,
+  reporter: Reporter,
+): Promise<AsynchResult> {
+  for (let tries = 1; ; tries++) {
+    const answer = await ask(context, requestId, signal);
+    if (answer.status === 'completed') {
+      reporter.report({ status: 'completed', progress: 1, requestId });
+      return answer;
+    }
+    reporter.report({ status: answer.status, progress: answer.progress, requestId });
+    if (tries >= maxTries) throw timedOut(answer, tries, intervalMs);
+    await context.platform.sleep(intervalMs, signal);
+  }
+}
+
+/** A UUID, which is what the upload returns. */
+export function checkRequestId(requestId: unknown): asserts requestId is string {
+  if (typeof requestId === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(requestId)) return;
+  throw new InvalidRequestIdError(
+    `${JSON.stringify(requestId)} is not a request_id: give the one that asynch.upload returned.`,
+    { code: 'invalid_request_id' },
+  );
+}
+
+async function ask(
+  context: Context,
+  requestId: string,
+  signal: AbortSignal | undefined,
+): Promise<AsynchResult | PendingResult> {
+  const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.prediction, { request_id: requestId });
+  const answer = await context.callPatiently('Asking for the result', { method: 'GET', url, signal });
+  return readJson<AsynchResult | PendingResult>(answer, speakable(url), ({ status, emotions, progress }) =>
+    status === 'completed' ? Array.isArray(emotions) : answer.status === 202 && typeof progress === 'number',
+  );
+}
+
+function timedOut({ request_id, status, progress }: PendingResult, tries: number, intervalMs: number) {
+  const asked = tries === 1 ? 'asking once' : `asking ${tries} times, every ${intervalMs} milliseconds`;
+  return new PredictionTimeoutError(
+    `There is no result after ${asked}: the request is ${status} (${Math.floor(progress * 100)} %). ` +
+      'It goes on: ask again later, or with more tries.',
+    { code: 'timed_out', requestId: request_id },
+  );
+}

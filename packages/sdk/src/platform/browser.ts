@@ -1,0 +1,37 @@
+import { MissingFileError } from '../errors.ts';
+import { blobSource } from '../source/memory.ts';
+import { PortableMd5 } from './md5.ts';
+import type { Platform } from './platform.ts';
+import { sleep } from './sleep.ts';
+
+/** Chunks are handed to the browser's own blob store, which moves to disk, whenever this much has come. */
+const GATHER_BYTES = 8 * 1024 * 1024;
+
+/** A page or a worker: no environment, no paths, no terminal, and bodies that cannot be streamed. */
+export const browserPlatform: Platform = {
+  env: () => undefined,
+  log: (level, line) => console[level](line),
+  terminal: () => null,
+  md5: () => new PortableMd5(),
+  sleep,
+  streamsBodies: false,
+  openPath: async () => {
+    throw new MissingFileError('A browser cannot open a path: give the File or Blob itself.', {
+      code: 'missing_file',
+    });
+  },
+  async spool(chunks, name) {
+    const blobs: Blob[] = [];
+    let gathered: Uint8Array<ArrayBuffer>[] = [];
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      gathered.push(new Uint8Array(chunk));
+      bytes += chunk.length;
+      if (bytes < GATHER_BYTES) continue;
+      blobs.push(new Blob(gathered));
+      gathered = [];
+      bytes = 0;
+    }
+    return blobSource(new Blob([...blobs, ...gathered]), name);
+  },
+};

@@ -1,0 +1,108 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { MissingFileError } from '../errors.ts';
+import { Failure } from '../failure.ts';
+import { baseName } from '../source/input.ts';
+import { type AudioSource, PIECE_BYTES } from '../source/source.ts';
+import type { Platform } from './platform.ts';
+import { sleep } from './sleep.ts';
+
+/** Node, Bun and Deno. */
+export const nodePlatform: Platform = {
+  env: (name) => process.env[name],
+  // Every level goes to stderr: stdout belongs to the program that uses us.
+  log: (level, line) => (level === 'error' ? console.error(line) : console.warn(line)),
+  terminal: () =>
+    process.stderr.isTTY
+      ? {
+          get columns() {
+            return process.stderr.columns || 80;
+          },
+          write: (text) => void process.stderr.write(text),
+        }
+      : null,
+  md5: () => {
+    const hash = createHash('md5');
+    return { update: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };
+  },
+  sleep,
+  streamsBodies: true,
+  openPath,
+  spool,
+};
+
+async function openPath(pathOrUrl: string | URL): Promise<AudioSource> {
+  const path = typeof pathOrUrl === 'string' ? pathOrUrl : fileURLToPath(pathOrUrl);
+  let handle: FileHandle | undefined;
+  try {
+    const kind = await stat(path);
+    if (kind.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
+    handle = await open(path, 'r');
+    // A pipe has no length and can be read once: keep what comes out of it.
+    if (!kind.isFile()) return await spool(handle.createReadStream(), baseName(path));
+    return await handleSource(handle, baseName(path));
+  } catch (error) {
+    await handle?.close();
+    if (error instanceof Failure) throw error;
+    throw new MissingFileError(`${path} cannot be read: ${whyUnreadable(error)}.`, {
+      code: 'missing_file',
+      cause: error,
+    });
+  }
+}
+
+/** The temporary file loses its name at once: not even a crash leaves anyone's voice behind. */
+async function spool(chunks: AsyncIterable<Uint8Array>, name: string): Promise<AudioSource> {
+  const path = join(tmpdir(), `undertone-${randomUUID()}`);
+  const handle = await open(path, 'wx+', 0o600);
+  try {
+    await unlink(path);
+    for await (const chunk of chunks) await handle.appendFile(chunk);
+    return await handleSource(handle, name);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+async function handleSource(handle: FileHandle, name: string): Promise<AudioSource> {
+  const before = await handle.stat({ bigint: true });
+  return {
+    name,
+    size: Number(before.size),
+    async *read(start, end) {
+      for (let at = start; at < end; ) {
+        const wanted = Math.min(PIECE_BYTES, end - at);
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(wanted), 0, wanted, at);
+        if (bytesRead === 0) throw changed('became shorter');
+        yield buffer.subarray(0, bytesRead);
+        at += bytesRead;
+      }
+    },
+    async verify() {
+      const now: BigIntStats = await handle.stat({ bigint: true });
+      if (now.size !== before.size) throw changed(now.size < before.size ? 'became shorter' : 'grew');
+      if (now.mtimeNs !== before.mtimeNs) throw changed('was written to');
+    },
+    close: () => handle.close(),
+  };
+}
+
+function changed(how: string): Failure {
+  return new Failure(`The file ${how} while it was being read. Start again when nothing writes to it.`, {
+    code: 'file_changed',
+  });
+}
+
+function whyUnreadable(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'there is no such file';
+  if (code === 'EISDIR') return 'it is a folder, not a file';
+  if (code === 'EACCES' || code === 'EPERM') return 'this user may not read it';
+  return message;
+}

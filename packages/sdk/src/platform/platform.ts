@@ -1,0 +1,28 @@
+import type { AudioSource } from '../source/source.ts';
+import type { LogLevel } from '../types.ts';
+
+/** Computes an MD5 on the way. */
+export interface Md5 {
+  update(bytes: Uint8Array): void;
+  hex(): string;
+}
+
+/** A terminal a bar can be drawn on. */
+export interface Terminal {
+  readonly columns: number;
+  write(text: string): void;
+}
+
+/** All that differs from one place to run to another. */
+export interface Platform {
+  env(name: string): string | undefined;
+  log(level: LogLevel, line: string): void;
+  terminal(): Terminal | null;
+  md5(): Md5;
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** Whether `fetch` sends a stream as it is read; where not, a part is held in memory while it is sent. */
+  readonly streamsBodies: boolean;
+  openPath(path: string | URL): Promise<AudioSource>;
+  /** Keeps a stream of unknown length outside of memory, so that its parts can be sent, and sent again. */
+  spool(chunks: AsyncIterable<Uint8Array>, name: string): Promise<AudioSource>;
+}

@@ -1,0 +1,64 @@
+import type { Terminal } from '../platform/platform.ts';
+import type { Progress } from '../types.ts';
+
+const REDRAW_MS = 100;
+const MIB = 1024 ** 2;
+
+const LABELS: Record<Progress['status'], string> = {
+  uploading: 'Uploading',
+  queued: 'Waiting',
+  processing: 'Classifying',
+  completed: 'Done',
+};
+
+/** One line of a terminal that is drawn over and over; each status gets a line of its own. */
+export class Bar {
+  readonly #terminal: Terminal;
+  readonly #now: () => number;
+  #status: Progress['status'] | undefined;
+  #startedAt = 0;
+  #drawnAt = 0;
+
+  constructor(terminal: Terminal, now: () => number = () => performance.now()) {
+    this.#terminal = terminal;
+    this.#now = now;
+  }
+
+  show(progress: Progress): void {
+    const now = this.#now();
+    if (progress.status !== this.#status) {
+      this.end();
+      if (progress.status === 'completed') return;
+      this.#status = progress.status;
+      this.#startedAt = now;
+    } else if (now - this.#drawnAt < REDRAW_MS && progress.progress < 1) {
+      return;
+    }
+    this.#drawnAt = now;
+    const line = barLine(progress, (now - this.#startedAt) / 1000, this.#terminal.columns);
+    this.#terminal.write(`\r\x1b[2K${line}`);
+  }
+
+  end(): void {
+    if (this.#status === undefined) return;
+    this.#status = undefined;
+    this.#terminal.write('\n');
+  }
+}
+
+/** The bar as text, never wider than the terminal. */
+export function barLine(progress: Progress, seconds: number, columns: number): string {
+  const label = LABELS[progress.status].padEnd(11);
+  const percent = `${Math.floor(progress.progress * 100)} %`.padStart(5);
+  const amount = amountOf(progress, seconds);
+  const width = Math.min(40, columns - 1 - label.length - percent.length - amount.length - 2);
+  if (width < 5) return `${label} ${percent}`.slice(0, Math.max(0, columns - 1));
+  const filled = Math.round(width * progress.progress);
+  return `${label} ${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${percent}${amount}`;
+}
+
+function amountOf({ sentBytes, totalBytes }: Progress, seconds: number): string {
+  if (sentBytes === undefined || totalBytes === undefined) return '';
+  const speed = seconds > 0.5 ? `  ${(sentBytes / MIB / seconds).toFixed(1)} MB/s` : '';
+  return `  ${(sentBytes / MIB).toFixed(1)} of ${(totalBytes / MIB).toFixed(1)} MB${speed}`;
+}

@@ -1,0 +1,3 @@
+// What both entries of the package share.
+export * from './errors.ts';
+export type * from './types.ts';

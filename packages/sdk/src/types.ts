@@ -1,0 +1,169 @@
+// The public types, written out so that the published declarations stand on their own.
+// A test holds them to the contract's schemas.
+
+/** Every emotion a model can name. */
+export type Emotion = 'angry' | 'happy' | 'neutral' | 'sad' | 'nervous' | 'surprised' | 'disgusted';
+
+/** The models on offer: `5emotions` adds nervous; `7emotions` adds nervous, surprised and disgusted. */
+export type ModelId = '4emotions' | '5emotions' | '7emotions';
+
+/** The answer for one short recording. */
+export interface DiscreteResult {
+  /** The emotion with the highest confidence. */
+  main_emotion: Emotion;
+  /** The confidence of `main_emotion`. Under 0.38 you may want to drop it. */
+  confidence: number;
+  /** The confidence of every emotion of the model; together they make 1. */
+  all_predictions: {
+    angry: number;
+    happy: number;
+    neutral: number;
+    sad: number;
+    nervous?: number;
+    surprised?: number;
+    disgusted?: number;
+  };
+}
+
+/** What one step of a long recording was heard as. */
+export interface TimelineElement {
+  /** Minutes and seconds from the start, as in `00:05`; minutes count on past 99. */
+  t: string;
+  emotion: Emotion;
+  /** Under 0.38 you may want to drop the element. */
+  confidence: number;
+}
+
+/** The time line of one long recording. */
+export interface AsynchResult {
+  request_id: string;
+  status: 'completed';
+  emotions: TimelineElement[];
+}
+
+/** An element of the time line with its place as a number. */
+export interface TimelineStep extends TimelineElement {
+  /** Seconds from the start of the recording to the start of this step. */
+  seconds: number;
+}
+
+/** The models a server offers and the weights behind them. */
+export interface ModelList {
+  version: string;
+  weights: { id: 'research' | 'open'; licence: string; commercial_use: boolean; summary: string };
+  models: {
+    id: ModelId;
+    /** Whether this model answers when none is named. */
+    default: boolean;
+    emotions: Emotion[];
+    /** How well the model did on voices it had never heard. */
+    figures: { uar: number; accuracy: number; macro_f1: number; ece: number; split: string } | null;
+  }[];
+}
+
+/** How the service explains a refusal (RFC 9457), with figures where they help. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  /** The identifier of the HTTP request, for whoever runs the server. */
+  request_id: string;
+  min_seconds?: number;
+  max_seconds?: number;
+  actual_seconds?: number;
+  min_sample_rate?: number;
+  max_sample_rate?: number;
+  actual_sample_rate?: number;
+  max_bytes?: number;
+  retry_after_seconds?: number;
+  missing_parts?: number[];
+  wrong_parts?: number[];
+}
+
+/**
+ * A recording: the path of a file (not in a browser), its bytes, a Blob or File, or a stream of bytes
+ * (web streams, Node streams and async iterables alike).
+ */
+export type AudioInput =
+  | string
+  | URL
+  | Uint8Array
+  | ArrayBuffer
+  | Blob
+  | ReadableStream<Uint8Array>
+  | AsyncIterable<Uint8Array>;
+
+/** How far a recording has come. */
+export interface Progress {
+  status: 'uploading' | 'queued' | 'processing' | 'completed';
+  /** The share of the present status that is done, 0 to 1. */
+  progress: number;
+  /** The request it is about, once the server has given it a name. */
+  requestId?: string;
+  /** Bytes sent so far; while uploading. */
+  sentBytes?: number;
+  /** Bytes to send in all; while uploading. */
+  totalBytes?: number;
+}
+
+export type ProgressListener = (progress: Progress) => void;
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface ClientOptions {
+  /** Read from SERVICE_API_KEY when absent. */
+  apiKey?: string | undefined;
+  /** Bytes of each upload part: 1 MiB to 100 MiB, 5 MiB when absent. */
+  partSize?: number | undefined;
+  /** Whether long operations draw a bar when stderr is a terminal. True when absent. */
+  showProgress?: boolean | undefined;
+  /** Parts under way at the same time: 1 to 64, 3 when absent. */
+  maxThreads?: number | undefined;
+  /** Retries of every asynch call but the parts: 0 to 100, 5 when absent. */
+  retryAttempts?: number | undefined;
+  /** The full address of a discrete endpoint. Read from SERVICE_DISCRETE_URL when absent. */
+  discreteUrl?: string | undefined;
+  /** The base address of an asynch interface. Read from SERVICE_ASYNCH_URL when absent. */
+  asynchUrl?: string | undefined;
+  /** Read from SERVICE_LOG_LEVEL when absent; `warn` when that is absent too. */
+  logLevel?: LogLevel | undefined;
+  /** A standard `fetch` to use in place of the built-in one. */
+  fetch?: typeof globalThis.fetch | undefined;
+}
+
+export interface DiscreteOptions {
+  /** `4emotions` when absent. */
+  model?: ModelId | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface UploadOptions {
+  /** Bytes of each part: 1 MiB to 100 MiB. The client's setting when absent. */
+  partSize?: number | undefined;
+  /** Retries of each part: 0 to 100, 3 when absent. */
+  maxRetries?: number | undefined;
+  /** `4emotions` when absent. */
+  model?: ModelId | undefined;
+  /** Seconds between two classifications (beta): 1 to 60, 5 when absent. */
+  intervalSeconds?: number | undefined;
+  onProgress?: ProgressListener | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface EmotionsOptions {
+  /** How often to ask for the result: 1 to 100, 20 when absent. */
+  maxTries?: number | undefined;
+  /** Milliseconds between two tries: 1000 to 60000, 5000 when absent. */
+  interval?: number | undefined;
+  onProgress?: ProgressListener | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** Those of `upload` and `emotions` together. Without `maxTries`, `classify` waits until there is an end. */
+export interface ClassifyOptions extends UploadOptions, EmotionsOptions {}
+
+export interface DeleteOptions {
+  signal?: AbortSignal | undefined;
+}
