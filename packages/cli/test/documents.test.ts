@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { DEFAULT_PORT, PATHS } from '@undertone/contract';
+import { SETTINGS } from '@undertone/server/settings';
+import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from './support/documents.ts';
+import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
+import { ROOT } from './support/undertone.ts';
+
+/** Blocks that are not run, and why. */
+const BY_HAND = new Map([
+  ['make test', 'this test is part of it'],
+  ['make check', 'make test does the same right before'],
+]);
+
+const INTERPRETERS: Record<string, readonly string[]> = {
+  sh: ['bash', '-euo', 'pipefail', '-c'],
+  ts: [process.execPath, '--input-type=module-typescript', '--eval'],
+  python: ['python3', '-c'],
+};
+
+const blocks = DOCUMENTS.flatMap(blocksOf);
+const starts = blocks.filter(({ mark }) => mark === 'serve');
+const examples = blocks.filter(({ language, mark }) => language in INTERPRETERS && mark === '');
+
+let dataDir: string;
+let server: ExampleServer;
+let key: string;
+
+before(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'undertone-documents-'));
+  // The first example of the README is what a newcomer types first, and the server all others talk to.
+  server = await startExample(starts[0]?.text ?? '', dataDir);
+  [key = ''] = /\but_[0-9a-f]{12}_[\w-]{43}\b/.exec(server.printed()) ?? [];
+});
+
+after(async () => {
+  await server?.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function run({ language, text }: Block): Promise<string> {
+  const [program = '', ...args] = INTERPRETERS[language] ?? [];
+  const { stdout } = await promisify(execFile)(
+    program,
+    [...args, text.replaceAll(String(DEFAULT_PORT), String(server.port))],
+    { cwd: ROOT, env: { ...exampleEnvironment(dataDir), SERVICE_API_KEY: key } },
+  );
+  return stdout;
+}
+
+/** What a value looks like, whatever the figures in it are. */
+function shapeOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
+}
+
+test('the first command of the README starts a server that prints its first key', () => {
+  assert.equal(starts[0]?.document, 'README.md');
+  assert.equal(starts[0]?.text, 'make serve');
+  assert.notEqual(key, '', server.printed());
+});
+
+for (const start of starts.slice(1)) {
+  test(`${start.document} line ${start.line}: the command starts a server`, async () => {
+    const another = await startExample(start.text, dataDir);
+    await another.stop();
+  });
+}
+
+for (const example of examples) {
+  test(`${example.document} line ${example.line}: the ${example.language} example works`, async () => {
+    const printed = await run(example);
+    assert.notEqual(printed.trim(), '', 'it should show something');
+    const answer = blocks[blocks.indexOf(example) + 1];
+    if (answer?.language === 'json') {
+      assert.deepEqual(shapeOf(JSON.parse(printed)), shapeOf(JSON.parse(answer.text)));
+    }
+  });
+}
+
+test('no code block is left out', () => {
+  assert.ok(examples.length >= 8);
+  for (const block of blocks) {
+    const { document, line, language, mark, text } = block;
+    const where = `${document} line ${line}`;
+    if (mark === 'by-hand') assert.ok(BY_HAND.has(text), `${where}: say in this test why it is not run`);
+    else if (mark === 'serve') assert.equal(language, 'sh', where);
+    else if (language === 'json')
+      assert.ok(examples.includes(blocks[blocks.indexOf(block) - 1] as Block), where);
+    else assert.ok(language === 'mermaid' || examples.includes(block), `${where}: ${language} is not run`);
+  }
+});
+
+test('the operations page has every setting with its default, in the words of serve --help', () => {
+  const rows = codeRows('docs/OPERATIONS.md');
+  for (const { env, default: fallback, description } of Object.values(SETTINGS)) {
+    assert.equal(rows.get(env), `${fallback === '' ? '' : `\`${fallback}\``} | ${description}`.trim(), env);
+  }
+});
+
+test('the operations page has every metric of the service, and no other', async () => {
+  const response = await fetch(`http://127.0.0.1:${server.port}${PATHS.metrics}`);
+  const lines = (await response.text()).matchAll(/^# HELP (undertone_\w+) (.*)$/gm);
+  const rows = [...codeRows('docs/OPERATIONS.md')].filter(([name]) => name.startsWith('undertone_'));
+  const served = [...lines].map(([, name, help]) => [name, help]);
+  assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(served));
+});
+
+test('every link from a document to a file leads somewhere', () => {
+  for (const document of DOCUMENTS) {
+    for (const [, target = ''] of readDocument(document).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      assert.ok(existsSync(join(ROOT, dirname(document), target)), `${document}: ${target}`);
+    }
+  }
+});
