@@ -142,7 +142,7 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, { a
 /** Apart from the others, because here the body is read as it arrives. */
 const partRoute: FastifyPluginAsyncTypebox<AsynchService> = async (app, asynch) => {
   const { requests, blobs } = asynch.stores;
-  const upload = new PartUpload(requests, blobs);
+  const upload = new PartUpload(requests, blobs, asynch.partPatience);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 

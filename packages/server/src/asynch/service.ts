@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Classifier } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Patience } from '../http/receive.ts';
 import type { Metrics } from '../operations/metrics.ts';
 import { Worker } from './jobs/worker.ts';
 import { AsynchMetrics } from './metrics.ts';
@@ -11,6 +12,7 @@ import { SqliteJobQueue } from './stores/sqlite-job-queue.ts';
 import { SqliteRequestStore } from './stores/sqlite-request-store.ts';
 import type { Stores } from './stores/stores.ts';
 import { Sweeper } from './sweeper.ts';
+import { PART_PATIENCE } from './uploads/part-upload.ts';
 import { Presigner } from './uploads/presign.ts';
 import { readSecret } from './uploads/secret.ts';
 
@@ -24,6 +26,7 @@ export interface AsynchOptions {
   readonly ffmpegPath: string | null;
   /** Recordings processed at the same time. */
   readonly jobs: number;
+  readonly partPatience?: Patience;
   readonly now?: () => number;
 }
 
@@ -33,6 +36,7 @@ export class AsynchService {
   readonly presigner: Presigner;
   readonly metrics: AsynchMetrics;
   readonly sweeper: Sweeper;
+  readonly partPatience: Patience;
   readonly now: () => number;
   readonly #workers: readonly Worker[];
 
@@ -45,6 +49,7 @@ export class AsynchService {
     const database = new PatientDatabase(options.database);
     const scratchDir = join(dataDir, 'scratch');
     this.now = now;
+    this.partPatience = options.partPatience ?? PART_PATIENCE;
     this.stores = {
       requests: new SqliteRequestStore(database, now),
       blobs: new FileBlobStore(join(dataDir, 'uploads')),

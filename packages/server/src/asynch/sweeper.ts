@@ -2,13 +2,13 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Stores } from './stores/stores.ts';
-import { PATIENCE } from './uploads/part-upload.ts';
+import { PART_PATIENCE } from './uploads/part-upload.ts';
 
 const SWEEP_EVERY_MS = 60_000;
 /** How long an expired request is still answered with 410 rather than 404. */
 export const TOMBSTONE_MS = 7 * 24 * 60 * 60_000;
 /** A blob that is in no record is either about to be or was left by a crash: by this age it is the latter. */
-const ORPHAN_AFTER_MS = PATIENCE.totalMs + 60_000;
+const ORPHAN_AFTER_MS = PART_PATIENCE.totalMs + 60_000;
 
 interface SweeperOptions {
   readonly stores: Stores;

@@ -11,6 +11,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import Value from 'typebox/value';
 import {
   type AppOptions,
+  type AsynchOptions,
   AsynchService,
   buildApp,
   createLogger,
@@ -53,7 +54,7 @@ export async function tempDir(): Promise<string> {
 /** The real app with a store of its own; everything goes away when the test file is done. */
 export async function testApp(
   env: Record<string, string> = {},
-  options: Partial<AppOptions> & { now?: () => number } = {},
+  options: Partial<AppOptions> & Pick<Partial<AsynchOptions>, 'now' | 'partPatience'> = {},
 ): Promise<TestApp> {
   const dataDir = await tempDir();
   const database = openDatabase(dataDir);
@@ -73,6 +74,7 @@ export async function testApp(
     database: asynchDatabase,
     jobs: settings.asynchJobs,
     ...(options.now && { now: options.now }),
+    ...(options.partPatience && { partPatience: options.partPatience }),
   });
   const app = await buildApp({ settings, keys, asynch, ...parts, ...options });
   after(async () => {

@@ -19,10 +19,10 @@ export class FileBlobStore implements BlobStore {
   }
 
   async create(group: string, name: string): Promise<BlobWriter> {
+    const path = this.#path(group, name);
     const folder = this.#path(group);
     if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined)
       await flushFolder(this.#folder);
-    const path = this.#path(group, name);
     return new FileWriter(await open(path + UNFINISHED, 'wx', 0o600), path, folder);
   }
 

@@ -59,7 +59,7 @@ export class SqliteJobQueue implements JobQueue {
       statement(`UPDATE jobs SET lease = NULL, lease_until = NULL, deaths = deaths + 1 WHERE ${dead}`).run(
         values,
       );
-      return jobs;
+      return jobs.map((job) => ({ ...job }));
     });
   }
 

@@ -76,11 +76,12 @@ export class SqliteRequestStore implements RequestStore {
     return row?.beside ?? 0;
   }
 
-  parts(id: string): Promise<Part[]> {
-    return this.#database.all<Part>(
+  async parts(id: string): Promise<Part[]> {
+    const rows = await this.#database.all<Part>(
       'SELECT number, blob, etag, bytes FROM parts WHERE request_id = :id ORDER BY number',
       { id },
     );
+    return rows.map((row) => ({ ...row }));
   }
 
   queue(id: string, etags: ReadonlyMap<number, string>): Promise<boolean> {

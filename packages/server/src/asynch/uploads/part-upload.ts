@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { ASYNCH_LIMITS } from '@undertone/contract';
-import { receive } from '../../http/receive.ts';
+import { type Patience, receive } from '../../http/receive.ts';
 import { ProblemError } from '../../problems.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import type { RequestStore } from '../stores/request-store.ts';
 import { requireUploading } from './upload-state.ts';
 
 /** The longest silence, and the longest a whole part may take: 100 MB over a line of one megabit. */
-export const PATIENCE = { idleMs: 30_000, totalMs: 15 * 60_000 };
+export const PART_PATIENCE: Patience = { idleMs: 30_000, totalMs: 15 * 60_000 };
 
 export interface ReceivedPart {
   /** MD5 in hexadecimal. */
@@ -20,10 +20,12 @@ export interface ReceivedPart {
 export class PartUpload {
   readonly #requests: RequestStore;
   readonly #blobs: BlobStore;
+  readonly #patience: Patience;
   /** Bytes of parts that are arriving now, by request: the limit counts them before they are recorded. */
   readonly #arriving = new Map<string, number>();
 
-  constructor(requests: RequestStore, blobs: BlobStore) {
+  constructor(requests: RequestStore, blobs: BlobStore, patience: Patience) {
+    this.#patience = patience;
     this.#requests = requests;
     this.#blobs = blobs;
   }
@@ -62,7 +64,7 @@ export class PartUpload {
     const hash = createHash('md5');
     let bytes = 0;
     try {
-      await receive(body, { ...PATIENCE, maxBytes: ASYNCH_LIMITS.maxFileBytes }, (chunk) => {
+      await receive(body, { ...this.#patience, maxBytes: ASYNCH_LIMITS.maxFileBytes }, (chunk) => {
         bytes += chunk.length;
         if (this.#count(requestId, chunk.length) > room) throw tooLarge();
         hash.update(chunk);
