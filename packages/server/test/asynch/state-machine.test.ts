@@ -83,22 +83,45 @@ const side = fc.integer({ min: 0, max: 1 });
 const choice = fc.nat(20);
 const etag = fc.constantFrom('aa', 'bb');
 
+async function create(model: Model, real: Real, at: number): Promise<[string, ModelRequest]> {
+  const id = `r${model.nextId++}`;
+  const expiresAt = real.clock.ms + DAY;
+  await real.requests[at]?.create({
+    id,
+    owner: 'o',
+    uploadId: 'u',
+    model: '4emotions',
+    intervalSeconds: 5,
+    partCount: PARTS,
+    createdAt: real.clock.ms,
+    expiresAt,
+  });
+  const request: ModelRequest = {
+    state: 'uploading',
+    etags: new Map(),
+    lease: null,
+    result: null,
+    expiresAt,
+  };
+  model.requests.set(id, request);
+  return [id, request];
+}
+
 const steps: fc.Arbitrary<Step>[] = [
+  side.map((at) => step('create', async (model, real) => void (await create(model, real, at)))),
+  // Without this short way random steps would seldom get as far as a job.
   side.map((at) =>
-    step('create', async (model, real) => {
-      const id = `r${model.nextId++}`;
-      const expiresAt = real.clock.ms + DAY;
-      await real.requests[at]?.create({
-        id,
-        owner: 'o',
-        uploadId: 'u',
-        model: '4emotions',
-        intervalSeconds: 5,
-        partCount: PARTS,
-        createdAt: real.clock.ms,
-        expiresAt,
-      });
-      model.requests.set(id, { state: 'uploading', etags: new Map(), lease: null, result: null, expiresAt });
+    step('upload', async (model, real) => {
+      const [id, request] = await create(model, real, at);
+      for (const number of [1, 2]) {
+        const part = { number, blob: `${number}-aa`, etag: 'aa', bytes: 1 };
+        await real.requests[at]?.addPart(id, part, { maxTotalBytes: 100 });
+        request.etags.set(number, 'aa');
+      }
+      assert.equal(await real.requests[at]?.queue(id, request.etags), true);
+      request.state = 'queued';
+      await real.queues[at]?.add(id);
+      model.jobs.set(id, { deaths: 0, held: null });
     }),
   ),
   fc.tuple(side, choice, fc.integer({ min: 1, max: PARTS }), etag).map(([at, which, number, tag]) =>
@@ -162,8 +185,8 @@ const steps: fc.Arbitrary<Step>[] = [
       assert.equal(await real.requests[at]?.holds(job.requestId, job.lease), ours);
     }),
   ),
-  fc.tuple(side, choice).map(([at, which]) =>
-    step(`finish ${which}`, async (model, real) => {
+  fc.tuple(side, choice, fc.boolean()).map(([at, which, crashed]) =>
+    step(`finish ${which}${crashed ? ' and crash before the job is removed' : ''}`, async (model, real) => {
       const job = pick(real.held, which);
       if (job === undefined) return;
       const result = `result under ${job.lease}`;
@@ -173,6 +196,7 @@ const steps: fc.Arbitrary<Step>[] = [
       assert.equal(finished, ours);
       if (!ours) return;
       Object.assign(request, { state: 'completed', result, lease: null });
+      if (crashed) return;
       await real.queues[at]?.remove(job.requestId);
       model.jobs.delete(job.requestId);
     }),
@@ -246,7 +270,7 @@ test('whatever the order of steps, deaths and delays, the stores do what the sta
   const [jobQueue] = jobQueues;
   assert.ok(requestStore && jobQueue);
   await fc.assert(
-    fc.asyncProperty(fc.commands(steps, { maxCommands: 40 }), async (commands) => {
+    fc.asyncProperty(fc.commands(steps, { maxCommands: 60, size: 'max' }), async (commands) => {
       const clock = new Clock();
       const opened: [Opened<RequestStore>, Opened<JobQueue>] = [
         await requestStore.fresh(clock),
