@@ -270,7 +270,7 @@ test('whatever the order of steps, deaths and delays, the stores do what the sta
   const [jobQueue] = jobQueues;
   assert.ok(requestStore && jobQueue);
   await fc.assert(
-    fc.asyncProperty(fc.commands(steps, { maxCommands: 60, size: 'max' }), async (commands) => {
+    fc.asyncProperty(fc.commands(steps, { maxCommands: 100, size: 'max' }), async (commands) => {
       const clock = new Clock();
       const opened: [Opened<RequestStore>, Opened<JobQueue>] = [
         await requestStore.fresh(clock),
@@ -294,6 +294,6 @@ test('whatever the order of steps, deaths and delays, the stores do what the sta
         for (const store of opened) await store.close();
       }
     }),
-    { seed: 20_300_101, numRuns: 60 },
+    { seed: 20_300_101, numRuns: 120 },
   );
 });
