@@ -1,6 +1,7 @@
 import { ASYNCH_PATHS, type CompleteResult, type InitiateResult } from '@undertone/contract';
 import type { Context } from '../context.ts';
-import { Failure } from '../failure.ts';
+import { UploadFailedError } from '../errors.ts';
+import { Failure, failingAs } from '../failure.ts';
 import { readJson } from '../http/answer.ts';
 import { joinUrl, speakable } from '../http/url.ts';
 import type { Reporter } from '../progress/reporter.ts';
@@ -32,15 +33,18 @@ export async function uploadSource(
 ): Promise<string> {
   const parts = planParts(source.size, settings.partSize);
   const ticket = await initiate(context, source, parts.length, settings);
+  const requestId = ticket.request_id;
   try {
-    const delivery = new Delivery(context, source, ticket, settings, reporter);
-    await delivery.send(parts);
-    await source.verify();
-    await completeAll(context, delivery, parts, settings);
-    context.log.info(`Request ${ticket.request_id}: ${parts.length} parts sent.`);
-    return ticket.request_id;
+    return await failingAs(UploadFailedError, requestId, async () => {
+      const delivery = new Delivery(context, source, ticket, settings, reporter);
+      await delivery.send(parts);
+      await source.verify();
+      await completeAll(context, delivery, parts, settings);
+      context.log.info(`Request ${requestId}: ${parts.length} parts sent.`);
+      return requestId;
+    });
   } catch (error) {
-    await cancel(context, ticket.request_id);
+    await cancel(context, requestId);
     throw error;
   }
 }

@@ -28,6 +28,8 @@ export type Fault =
   | { kind: 'no-etag' }
   /** Keeps something else than what was sent, and says so in the ETag. */
   | { kind: 'damage' }
+  /** Takes its time before it does the work. */
+  | { kind: 'slow'; milliseconds: number }
   /** Claims to have taken a part, without an ETag, but keeps nothing. */
   | { kind: 'forget' };
 

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER } from '@undertone/contract';
 import { type Fault, type FaultPlan, type Route, type Seen, sendJson, sendProblem } from './faults.ts';
 
@@ -24,10 +25,14 @@ export class FlakyServer {
   /** How often a result is still to come. */
   pendingPolls = 0;
   faults: FaultPlan = () => undefined;
-  /** Whether the bytes of parts are kept; large uploads only need their MD5s. */
-  keepsParts = true;
+  /** The most requests that were under way at the same time. */
+  mostAtOnce = 0;
+  #underWay = 0;
   readonly #server = createServer((request, response) => {
-    this.#serve(request, response).catch(() => response.destroy());
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#underWay);
+    this.#serve(request, response)
+      .catch(() => response.destroy())
+      .finally(() => this.#underWay--);
   });
 
   static async start(): Promise<FlakyServer> {
@@ -75,6 +80,7 @@ export class FlakyServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     seen.body = Buffer.concat(chunks);
+    if (fault?.kind === 'slow') await sleep(fault.milliseconds);
     if (fault?.kind === 'answer') {
       response.writeHead(fault.status, fault.headers);
       response.end(fault.body);
@@ -142,7 +148,6 @@ export class FlakyServer {
     }
     if (fault?.kind !== 'forget') upload.parts.set(seen.part, bytes);
     if (fault?.kind !== 'no-etag' && fault?.kind !== 'forget') response.setHeader('etag', `"${md5(bytes)}"`);
-    if (!this.keepsParts) seen.body = Buffer.alloc(0);
     return response.end();
   }
 

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { planParts } from '../src/asynch/parts.ts';
+import { checkRequestId } from '../src/asynch/poll.ts';
+import { isEtagOf } from '../src/asynch/send-part.ts';
+import { parseTimestamp } from '../src/asynch/timestamp.ts';
+import { NUMBERS } from '../src/checks.ts';
+import type { PlatformClient } from '../src/client.ts';
+import { resolveConfig } from '../src/config.ts';
+import { ConfigError, InvalidRequestIdError, UndertoneError, UploadFailedError } from '../src/errors.ts';
+import { failingAs } from '../src/failure.ts';
+import {
+  BACKOFF,
+  isRetryableStatus,
+  LONGEST_RETRY_AFTER_SECONDS,
+  parseRetryAfter,
+  retryDelay,
+} from '../src/http/retry.ts';
+import { joinUrl, modelsUrl, withQuery } from '../src/http/url.ts';
+import { nodePlatform } from '../src/platform/node.ts';
+import { baseName } from '../src/source/input.ts';
+import type { ClientOptions } from '../src/types.ts';
+import { type Cases, readCases } from './support/cases.ts';
+import { flakyServer, impatientClient, scrambled } from './support/clients.ts';
+
+const cases = await readCases();
+const { requestIds } = cases;
+
+for (const setting of cases.settings) {
+  test(`shared cases: ${setting.name} takes its range and refuses the rest before anything is sent`, async (t) => {
+    assert.equal(NUMBERS[setting.name].default, setting.default);
+    const server = await flakyServer(t);
+    for (const place of setting.in) {
+      for (const value of setting.accepts) {
+        await useSetting(server.settings, place, setting.name, value).catch(assertNotConfig);
+      }
+      const before = server.seen.length;
+      for (const value of setting.refuses) {
+        await assert.rejects(useSetting(server.settings, place, setting.name, value), (error) => {
+          assert(error instanceof ConfigError);
+          for (const words of setting.messageContains) assert(error.message.includes(words), error.message);
+          return true;
+        });
+      }
+      assert.equal(server.seen.length, before);
+    }
+  });
+}
+
+test('shared cases: defaults and the names of the environment variables', () => {
+  const config = resolveConfig({}, { ...nodePlatform, env: () => undefined });
+  assert.equal(config.showProgress, cases.defaults.showProgress);
+  assert.equal(config.discreteUrl, cases.defaults.discreteUrl);
+  assert.equal(config.asynchUrl, cases.defaults.asynchUrl);
+  const fromEnv = resolveConfig({}, { ...nodePlatform, env: (name) => `from ${name}` });
+  for (const [name, variable] of Object.entries(cases.environment)) {
+    assert.equal(fromEnv[name as keyof typeof cases.environment], `from ${variable}`);
+  }
+});
+
+for (const { name, options, problems } of cases.config) {
+  test(`shared cases: validateConfig: ${name}`, () => {
+    const { client } = impatientClient(options);
+    if (problems.length === 0) return client.validateConfig();
+    assert.throws(
+      () => client.validateConfig(),
+      (error) => {
+        assert(error instanceof ConfigError);
+        assert.equal(error.problems.length, problems.length, error.message);
+        problems.forEach((words, i) => {
+          for (const word of words) assert(error.problems[i]?.includes(word), error.problems[i]);
+        });
+        if (options.apiKey) assert(!error.message.includes(options.apiKey));
+        return true;
+      },
+    );
+  });
+}
+
+test('shared cases: waits between retries, and what Retry-After asks for', () => {
+  const { delays, retryAfterHeaders, retryableStatuses, finalStatuses, ...limits } = cases.backoff;
+  assert.deepEqual(
+    { ...BACKOFF, longestRetryAfterSeconds: LONGEST_RETRY_AFTER_SECONDS },
+    {
+      firstMs: limits.firstMs,
+      longestMs: limits.longestMs,
+      longestRetryAfterSeconds: limits.longestRetryAfterSeconds,
+    },
+  );
+  for (const { retry, random, retryAfterSeconds, delayMs } of delays) {
+    assert.equal(retryDelay(retry, random, retryAfterSeconds), delayMs);
+  }
+  for (const { header, now, seconds } of retryAfterHeaders) {
+    assert.equal(parseRetryAfter(header, now ? Date.parse(now) : Date.now()) ?? null, seconds, `${header}`);
+  }
+  for (const status of retryableStatuses) assert(isRetryableStatus(status), `${status}`);
+  for (const status of finalStatuses) assert(!isRetryableStatus(status), `${status}`);
+});
+
+for (const { name, operation, route, answers, settings, waits, ends } of cases.backoff.schedules) {
+  test(`shared cases: ${name}`, async (t) => {
+    const server = await flakyServer(t);
+    const { maxRetries, retryAttempts } = settings;
+    const known = await impatientClient(server.settings).client.asynch.upload(scrambled(100));
+    server.seen.length = 0;
+    const { client, waits: waited } = impatientClient({ ...server.settings, retryAttempts });
+    server.faults = (seen) => {
+      const answer = answers[Math.min(seen.time, answers.length - 1)];
+      if (seen.route !== route || answer === null || answer === undefined) return undefined;
+      if (typeof answer === 'number') return { kind: 'answer', status: answer };
+      return { kind: 'answer', status: answer.status, headers: { 'retry-after': answer.retryAfter } };
+    };
+    const done = perform(client, operation, known, { maxRetries });
+    if (ends === null) await done;
+    else await assert.rejects(done, { name: ends });
+    assert.equal(waited.length, waits.length);
+    waits.forEach(([least, most], i) => {
+      const wait = waited[i] ?? Number.NaN;
+      assert(wait >= least && wait <= most, `wait ${i} was ${wait}`);
+    });
+    assert.equal(server.calls(route).length, waits.length + 1);
+  });
+}
+
+for (const { name, operation, status, headers, body, expect } of cases.errors) {
+  test(`shared cases: ${operation} meets ${name}`, async (t) => {
+    const server = await flakyServer(t);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    server.faults = () => ({ kind: 'answer', status, headers, body: text });
+    const { client } = impatientClient({ ...server.settings, retryAttempts: 2 });
+    await assert.rejects(perform(client, operation, requestIds.example, {}), (error) => {
+      assert(error instanceof UndertoneError, String(error));
+      assert.equal(error.name, expect.error);
+      assert.equal(error.code, expect.code);
+      assert.equal(error.status ?? null, expect.status);
+      assert(error.message.includes(expect.messageContains), error.message);
+      assert(!error.message.includes('token='), 'a query can hold secrets');
+      assert.equal(error.requestId ?? null, expect.requestId);
+      if (expect.retryAfterSeconds) assert.equal(error.retryAfterSeconds, expect.retryAfterSeconds);
+      for (const [field, value] of Object.entries(expect.problem ?? {})) {
+        assert.equal((error.problem as unknown as Record<string, unknown>)[field], value);
+      }
+      return true;
+    });
+    assert.equal(server.seen.length, expect.retried ? 3 : 1);
+  });
+}
+
+test('shared cases: what is a request_id and what is not', () => {
+  for (const id of requestIds.accepts) checkRequestId(id);
+  for (const id of requestIds.refuses) assert.throws(() => checkRequestId(id), InvalidRequestIdError);
+});
+
+test('shared cases: addresses and file names', () => {
+  const { join, withQuery: queries, models, fileNames } = cases.urls;
+  for (const { base, path, query, url } of join) assert.equal(joinUrl(base, path, query), url);
+  for (const { address, query, url } of queries) {
+    const present = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== null));
+    assert.equal(withQuery(address, present as Record<string, string>), url);
+  }
+  for (const { asynchUrl, url } of models) assert.equal(modelsUrl(asynchUrl), url);
+  for (const { path, name } of fileNames) assert.equal(baseName(path), name);
+});
+
+test('shared cases: parts of a recording', async () => {
+  for (const { size, partSize, count, lastSize, error, code } of cases.parts) {
+    const plan = () => failingAs(UploadFailedError, undefined, async () => planParts(size, partSize));
+    if (error) {
+      await assert.rejects(plan(), { name: error, code });
+      continue;
+    }
+    const parts = await plan();
+    const last = parts.at(-1);
+    assert.equal(parts.length, count);
+    assert.equal(last && last.end - last.start, lastSize);
+  }
+});
+
+test('shared cases: ETags and time stamps', () => {
+  for (const { etag, md5, matches } of cases.etags) assert.equal(isEtagOf(etag, md5), matches, etag);
+  for (const { t: stamp, seconds } of cases.timestamps) assert.equal(parseTimestamp(stamp), seconds);
+});
+
+async function useSetting(
+  settings: ClientOptions,
+  place: Cases['settings'][number]['in'][number],
+  name: string,
+  value: unknown,
+): Promise<unknown> {
+  if (place === 'client') {
+    const { client } = impatientClient({ ...settings, [name]: value });
+    return client.asynch.emotions(requestIds.example);
+  }
+  const { client } = impatientClient(settings);
+  if (place === 'asynch.upload') return client.asynch.upload(scrambled(10), { [name]: value });
+  return client.asynch.emotions(requestIds.example, { [name]: value });
+}
+
+/** A setting that is taken leads on to an answer, and that may be that the request is unknown. */
+function assertNotConfig(error: unknown): void {
+  assert(!(error instanceof ConfigError), String(error));
+}
+
+async function perform(
+  client: PlatformClient,
+  operation: Cases['errors'][number]['operation'],
+  requestId: string,
+  uploadOptions: { maxRetries?: number | undefined },
+): Promise<unknown> {
+  switch (operation) {
+    case 'discrete.emotions':
+      return client.discrete.emotions(scrambled(1000));
+    case 'asynch.upload':
+      return client.asynch.upload(scrambled(1000), uploadOptions);
+    case 'asynch.emotions':
+      return client.asynch.emotions(requestId);
+    case 'asynch.delete':
+      return client.asynch.delete(requestId);
+    case 'models':
+      return client.models();
+  }
+}

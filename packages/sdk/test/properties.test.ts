@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { ASYNCH_LIMITS, formatTimestamp } from '@undertone/contract';
+import fc from 'fast-check';
+import { planParts } from '../src/asynch/parts.ts';
+import { parseTimestamp } from '../src/asynch/timestamp.ts';
+import { NUMBERS } from '../src/checks.ts';
+import { BACKOFF, parseRetryAfter, retryDelay } from '../src/http/retry.ts';
+import { joinUrl } from '../src/http/url.ts';
+import { PortableMd5 } from '../src/platform/md5.ts';
+import { barLine } from '../src/progress/bar.ts';
+
+const SEED = 20_262;
+
+test('parts cover the file exactly once, in order, in legal sizes and never more than the service takes', () => {
+  const { min, max } = NUMBERS.partSize;
+  const size = fc.integer({ min: 1, max: ASYNCH_LIMITS.maxFileBytes });
+  const partSize = fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
+  fc.assert(
+    fc.property(size, partSize, (bytes, each) => {
+      const parts = planParts(bytes, each);
+      assert(parts.length <= ASYNCH_LIMITS.maxParts);
+      let covered = 0;
+      parts.forEach((part, index) => {
+        assert.equal(part.number, index + 1);
+        assert.equal(part.start, covered);
+        assert(index === parts.length - 1 ? part.end - part.start <= each : part.end - part.start === each);
+        assert(part.end > part.start);
+        covered = part.end;
+      });
+      assert.equal(covered, bytes);
+    }),
+    { seed: SEED },
+  );
+});
+
+test('waits grow, stay within their half and their limit, and never undercut Retry-After', () => {
+  const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  fc.assert(
+    fc.property(fc.nat(100), random, fc.nat(60), (retry, chance, retryAfter) => {
+      const delay = retryDelay(retry, chance);
+      const ceiling = Math.min(BACKOFF.longestMs, BACKOFF.firstMs * 2 ** retry);
+      assert(delay >= ceiling / 2 && delay <= ceiling);
+      assert(retryDelay(retry + 1, 0) >= delay / 2);
+      assert(retryDelay(retry, chance, retryAfter) >= retryAfter * 1000);
+    }),
+    { seed: SEED },
+  );
+});
+
+test('any Retry-After header is a number of seconds or none', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
+      ),
+      (header) => {
+        const seconds = parseRetryAfter(header, Date.now());
+        assert(seconds === undefined || (seconds >= 0 && !Number.isNaN(seconds)));
+      },
+    ),
+    { seed: SEED },
+  );
+});
+
+test('the portable MD5 is an MD5, however the bytes are cut', () => {
+  const bytes = fc.uint8Array({ maxLength: 400 });
+  fc.assert(
+    fc.property(fc.array(bytes, { maxLength: 6 }), (pieces) => {
+      const portable = new PortableMd5();
+      const native = createHash('md5');
+      for (const piece of pieces) {
+        portable.update(piece);
+        native.update(piece);
+      }
+      assert.equal(portable.hex(), native.digest('hex'));
+    }),
+    { seed: SEED, numRuns: 500 },
+  );
+});
+
+test('time stamps of the service read back as the seconds they stand for', () => {
+  fc.assert(
+    fc.property(fc.nat(1_000_000), (seconds) => {
+      assert.equal(parseTimestamp(formatTimestamp(seconds)), seconds);
+    }),
+    { seed: SEED },
+  );
+});
+
+test('query values of any kind come out of an address as they went in', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.nat(5), (value, slashes) => {
+      const url = new URL(joinUrl(`http://host/v1/asynch${'/'.repeat(slashes)}`, '/prediction', { value }));
+      assert.equal(url.pathname, '/v1/asynch/prediction');
+      assert.equal(url.searchParams.get('value'), value.toWellFormed());
+    }),
+    { seed: SEED },
+  );
+});
+
+test('the bar never breaks the line, however narrow the terminal', () => {
+  const share = fc.double({ min: 0, max: 1, noNaN: true });
+  fc.assert(
+    fc.property(share, fc.nat(300), fc.nat(2 ** 30), fc.boolean(), (progress, columns, totalBytes, sized) => {
+      const size = sized ? { sentBytes: Math.floor(progress * totalBytes), totalBytes } : {};
+      const line = barLine({ status: 'uploading', progress, ...size }, 12.3, columns);
+      assert(line.length <= Math.max(0, columns - 1), `${line.length} of ${columns}`);
+    }),
+    { seed: SEED },
+  );
+});

@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import type { NumberName } from '../../src/checks.ts';
+import type { ClientOptions } from '../../src/types.ts';
+import type { Route } from './faults.ts';
+
+type Operation = 'discrete.emotions' | 'asynch.upload' | 'asynch.emotions' | 'asynch.delete' | 'models';
+
+/** The cases that every client is held to, whatever its language. */
+export interface Cases {
+  settings: {
+    name: NumberName;
+    in: ('client' | 'asynch.upload' | 'asynch.emotions')[];
+    default: number;
+    accepts: number[];
+    refuses: unknown[];
+    messageContains: string[];
+  }[];
+  defaults: { showProgress: boolean; discreteUrl: string; asynchUrl: string; classifyMaxTries: null };
+  environment: Record<'apiKey' | 'discreteUrl' | 'asynchUrl' | 'logLevel', string>;
+  config: { name: string; options: ClientOptions; problems: string[][] }[];
+  backoff: {
+    firstMs: number;
+    longestMs: number;
+    longestRetryAfterSeconds: number;
+    delays: { retry: number; random: number; retryAfterSeconds?: number; delayMs: number }[];
+    retryAfterHeaders: { header: string | null; now?: string; seconds: number | null }[];
+    retryableStatuses: number[];
+    finalStatuses: number[];
+    schedules: {
+      name: string;
+      operation: Operation;
+      route: Route;
+      /** Statuses in turn, the last one for ever; null is the real answer. */
+      answers: (number | null | { status: number; retryAfter: string })[];
+      settings: { maxRetries?: number; retryAttempts?: number };
+      waits: [number, number][];
+      ends: string | null;
+    }[];
+  };
+  errors: {
+    name: string;
+    operation: Operation;
+    status: number;
+    headers: Record<string, string>;
+    body: unknown;
+    expect: {
+      error: string;
+      code: string;
+      status: number | null;
+      messageContains: string;
+      requestId: string | null;
+      retried: boolean;
+      retryAfterSeconds?: number;
+      problem?: Record<string, number>;
+    };
+  }[];
+  requestIds: { example: string; accepts: string[]; refuses: unknown[] };
+  urls: {
+    join: { base: string; path: string; query: Record<string, string>; url: string }[];
+    withQuery: { address: string; query: Record<string, string | null>; url: string }[];
+    models: { asynchUrl: string; url: string }[];
+    fileNames: { path: string; name: string }[];
+  };
+  parts: {
+    size: number;
+    partSize: number;
+    count?: number;
+    lastSize?: number;
+    error?: string;
+    code?: string;
+  }[];
+  etags: { etag: string; md5: string; matches: boolean }[];
+  timestamps: { t: string; seconds: number }[];
+}
+
+export async function readCases(): Promise<Cases> {
+  return JSON.parse(await readFile(new URL('../../../../clients/cases.json', import.meta.url), 'utf8'));
+}

@@ -1,0 +1,358 @@
+// One test for each row of the client's documented tables, named after the row.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  ConfigError,
+  EmotionClient,
+  InvalidRequestIdError,
+  MissingApiKeyError,
+  MissingFileError,
+  PredictionTimeoutError,
+  RequestFailedError,
+  UploadFailedError,
+} from '../src/index.ts';
+import { flakyServer, impatientClient, MIB, scrambled, temporaryFile } from './support/clients.ts';
+import { withEnvironment } from './support/environment.ts';
+import { DISCRETE_ANSWER, KEY, TIMELINE } from './support/flaky-server.ts';
+import { runOnTerminal } from './support/terminal.ts';
+
+const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
+
+describe('client construction', () => {
+  test('api_key: the given one is sent in the header x-api-key, in both forms of the constructor', async (t) => {
+    const server = await flakyServer(t);
+    const { discreteUrl, asynchUrl } = server.settings;
+    await withEnvironment({ SERVICE_DISCRETE_URL: discreteUrl, SERVICE_ASYNCH_URL: asynchUrl }, async () => {
+      await new EmotionClient(KEY).discrete.emotions(scrambled(10));
+      await new EmotionClient({ apiKey: KEY }).discrete.emotions(scrambled(10));
+    });
+    assert.deepEqual(
+      server.seen.map((seen) => seen.headers['x-api-key']),
+      [KEY, KEY],
+    );
+  });
+
+  test('part_size: 5 MiB by default, the constructor sets another', async (t) => {
+    const server = await flakyServer(t);
+    const { discreteUrl, asynchUrl } = server.settings;
+    await withEnvironment({ SERVICE_DISCRETE_URL: discreteUrl, SERVICE_ASYNCH_URL: asynchUrl }, async () => {
+      await new EmotionClient(KEY).asynch.upload(scrambled(5 * MIB + 1));
+      assert.deepEqual(partSizes(server.calls('part')), [5 * MIB, 1]);
+      server.seen.length = 0;
+      await new EmotionClient(KEY, 2 * MIB).asynch.upload(scrambled(5 * MIB));
+      assert.deepEqual(partSizes(server.calls('part')), [2 * MIB, 2 * MIB, MIB]);
+    });
+  });
+
+  test('show_progress: draws a bar on a terminal by default, and none when it is false', async (t) => {
+    const server = await flakyServer(t);
+    const drawn = await runOnTerminal(UPLOAD_SCRIPT, { ...environmentOf(server.settings), SHOW: '' });
+    assert.match(drawn, /Uploading +█+ +100 %/);
+    const silent = await runOnTerminal(UPLOAD_SCRIPT, { ...environmentOf(server.settings), SHOW: 'no' });
+    assert.doesNotMatch(silent, /Uploading/);
+    assert.match(silent, /sent/);
+  });
+
+  test('max_threads: 3 parts under way at the same time by default, the constructor sets another', async (t) => {
+    for (const [maxThreads, expected] of [
+      [undefined, 3],
+      [1, 1],
+      [5, 5],
+    ]) {
+      const server = await flakyServer(t);
+      const { client } = impatientClient({ ...server.settings, maxThreads, partSize: MIB });
+      server.faults = ({ route }) => (route === 'part' ? { kind: 'slow', milliseconds: 50 } : undefined);
+      await client.asynch.upload(scrambled(10 * MIB));
+      assert.equal(server.mostAtOnce, expected);
+    }
+  });
+
+  test('retry attempts: 5 by default, the constructor sets another', async (t) => {
+    for (const [retryAttempts, tries] of [
+      [undefined, 6],
+      [0, 1],
+      [2, 3],
+    ]) {
+      const server = await flakyServer(t);
+      server.faults = () => ({ kind: 'answer', status: 500 });
+      const { client } = impatientClient({ ...server.settings, retryAttempts });
+      await assert.rejects(client.asynch.emotions(UNKNOWN_ID), RequestFailedError);
+      assert.equal(server.seen.length, tries);
+    }
+  });
+});
+
+describe('environment variables', () => {
+  test('SERVICE_API_KEY: used when the constructor is given no key', async (t) => {
+    const server = await flakyServer(t);
+    const { discreteUrl } = server.settings;
+    await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_DISCRETE_URL: discreteUrl }, async () => {
+      await new EmotionClient().discrete.emotions(scrambled(10));
+    });
+    assert.equal(server.seen[0]?.headers['x-api-key'], KEY);
+  });
+
+  test('SERVICE_DISCRETE_URL: the full address short recordings go to', async (t) => {
+    const server = await flakyServer(t);
+    await withEnvironment(
+      { SERVICE_DISCRETE_URL: `${server.origin}/discrete/emotion?tenant=7` },
+      async () => {
+        await new EmotionClient(KEY).discrete.emotions(scrambled(10), { model: '7emotions' });
+      },
+    );
+    assert.equal(server.seen[0]?.url.href, `${server.origin}/discrete/emotion?tenant=7&model=7emotions`);
+  });
+
+  test('SERVICE_ASYNCH_URL: the base the asynch paths are joined to', async (t) => {
+    const server = await flakyServer(t);
+    await withEnvironment({ SERVICE_ASYNCH_URL: `${server.origin}/asynch/` }, async () => {
+      await new EmotionClient(KEY).asynch.upload(scrambled(10));
+    });
+    assert.deepEqual(
+      server.seen.filter(({ route }) => route !== 'part').map(({ url }) => url.pathname),
+      ['/asynch/upload/initiate', '/asynch/upload/complete'],
+    );
+  });
+
+  test('SERVICE_LOG_LEVEL: debug, info, warn or error, from which on the client speaks', async (t) => {
+    const server = await flakyServer(t);
+    server.faults = ({ route, time }) =>
+      route === 'part' && time === 0 ? { kind: 'answer', status: 500 } : undefined;
+    const spoken: Record<string, string[]> = {};
+    for (const level of ['debug', 'info', 'warn', 'error'] as const) {
+      server.seen.length = 0;
+      const { client, lines } = impatientClient({ ...server.settings, logLevel: level });
+      await client.asynch.upload(scrambled(10));
+      spoken[level] = [...new Set(lines.map((line) => /^undertone (\w+):/.exec(line)?.[1] ?? line))].sort();
+    }
+    assert.deepEqual(spoken, {
+      debug: ['debug', 'info', 'warn'],
+      info: ['info', 'warn'],
+      warn: ['warn'],
+      error: [],
+    });
+    await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_LOG_LEVEL: 'loud' }, async () => {
+      assert.throws(
+        () => new EmotionClient().validateConfig(),
+        /SERVICE_LOG_LEVEL.*debug, info, warn, error/,
+      );
+    });
+  });
+
+  test('validateConfig: throws when the configuration is invalid, and names every problem at once', () => {
+    const { client } = impatientClient({ partSize: 7, maxThreads: 0, asynchUrl: 'nowhere' });
+    assert.throws(
+      () => client.validateConfig(),
+      (error) => error instanceof ConfigError && error.problems.length === 4,
+    );
+    impatientClient({ apiKey: KEY }).client.validateConfig();
+  });
+});
+
+describe('discrete.emotions', () => {
+  test('file_path: the file is sent as the form part named file; returns the prediction result', async (t) => {
+    const server = await flakyServer(t);
+    const path = await temporaryFile(t, 5000, 'hello.wav');
+    const { client } = impatientClient(server.settings);
+    assert.deepEqual(await client.discrete.emotions(path), DISCRETE_ANSWER);
+    const [call] = server.calls('discrete');
+    assert.match(call?.headers['content-type'] ?? '', /^multipart\/form-data; boundary=/);
+    assert.match(call?.body.toString('latin1') ?? '', /name="file"; filename="hello.wav"/);
+    assert(call?.body.includes(scrambled(5000)));
+  });
+
+  test('throws: file missing', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient(server.settings);
+    await assert.rejects(client.discrete.emotions('/there/is/no/such.wav'), MissingFileError);
+    assert.equal(server.seen.length, 0);
+  });
+
+  test('throws: API key missing', async () => {
+    await assert.rejects(impatientClient({}).client.discrete.emotions(scrambled(10)), MissingApiKeyError);
+  });
+
+  test('throws: request failed', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient({ ...server.settings, apiKey: 'another' });
+    await assert.rejects(client.discrete.emotions(scrambled(10)), (error) => {
+      assert(error instanceof RequestFailedError);
+      assert.deepEqual([error.status, error.code, error.requestId], [401, 'invalid_api_key', 'http-1']);
+      return true;
+    });
+    await server.stop().catch(() => {});
+    await assert.rejects(client.discrete.emotions(scrambled(10)), {
+      name: 'RequestFailedError',
+      code: 'connection_failed',
+    });
+  });
+});
+
+describe('asynch.upload', () => {
+  test('file_path: the file arrives byte for byte; returns the request identifier', async (t) => {
+    const server = await flakyServer(t);
+    const path = await temporaryFile(t, 3 * MIB + 17, 'talk.wav');
+    const { client } = impatientClient({ ...server.settings, partSize: MIB });
+    const requestId = await client.asynch.upload(path);
+    assert(server.assembled(requestId).equals(scrambled(3 * MIB + 17)));
+    assert.equal(server.uploads.get(requestId)?.query.get('file_name'), 'talk.wav');
+  });
+
+  test('partSize: positional or named, 1 MB to 100 MB', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient(server.settings);
+    await client.asynch.upload(scrambled(3 * MIB), MIB);
+    await client.asynch.upload(scrambled(3 * MIB), { partSize: MIB });
+    assert.equal(server.calls('part').length, 6);
+    await assert.rejects(client.asynch.upload(scrambled(10), MIB - 1), ConfigError);
+    await assert.rejects(client.asynch.upload(scrambled(10), { partSize: 100 * MIB + 1 }), ConfigError);
+    assert.equal(server.calls('initiate').length, 2);
+  });
+
+  test('maxRetries: positional or named, 3 for each part by default', async (t) => {
+    for (const [upload, tries] of [
+      [{}, 4],
+      [{ maxRetries: 1 }, 2],
+      [{ maxRetries: 0 }, 1],
+    ] as const) {
+      const server = await flakyServer(t);
+      server.faults = ({ route }) => (route === 'part' ? { kind: 'answer', status: 500 } : undefined);
+      const { client } = impatientClient(server.settings);
+      await assert.rejects(client.asynch.upload(scrambled(10), upload), UploadFailedError);
+      assert.equal(server.calls('part').length, tries);
+      const { maxRetries } = { maxRetries: undefined, ...upload };
+      server.seen.length = 0;
+      await assert.rejects(client.asynch.upload(scrambled(10), undefined, maxRetries), UploadFailedError);
+      assert.equal(server.calls('part').length, tries);
+    }
+  });
+
+  test('throws: file missing', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient(server.settings);
+    await assert.rejects(client.asynch.upload('/there/is/no/such.wav'), MissingFileError);
+    await assert.rejects(client.asynch.upload('/tmp'), /folder/);
+    assert.equal(server.seen.length, 0);
+  });
+
+  test('throws: API key missing', async () => {
+    await assert.rejects(impatientClient({}).client.asynch.upload(scrambled(10)), MissingApiKeyError);
+  });
+
+  test('throws: upload failed', async (t) => {
+    const server = await flakyServer(t);
+    server.faults = ({ route }) => (route === 'part' ? { kind: 'answer', status: 403 } : undefined);
+    const { client } = impatientClient(server.settings);
+    await assert.rejects(client.asynch.upload(scrambled(10)), (error) => {
+      assert(error instanceof UploadFailedError);
+      assert.equal(error.status, 403);
+      assert.equal(error.requestId, [...server.deleted][0]);
+      return true;
+    });
+  });
+});
+
+describe('asynch.emotions', () => {
+  test('request_id: returns the asynch result', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient(server.settings);
+    const requestId = await client.asynch.upload(scrambled(10));
+    const result = await client.asynch.emotions(requestId);
+    assert.deepEqual(result, { request_id: requestId, status: 'completed', emotions: TIMELINE });
+  });
+
+  test('max_tries: asks 20 times by default, positional or named, 1 to 100', async (t) => {
+    const server = await flakyServer(t);
+    server.pendingPolls = Number.POSITIVE_INFINITY;
+    const { client } = impatientClient(server.settings);
+    const requestId = await client.asynch.upload(scrambled(10));
+    for (const [ask, tries] of [
+      [() => client.asynch.emotions(requestId), 20],
+      [() => client.asynch.emotions(requestId, 3), 3],
+      [() => client.asynch.emotions(requestId, { maxTries: 100 }), 100],
+    ] as const) {
+      server.seen.length = 0;
+      await assert.rejects(ask(), PredictionTimeoutError);
+      assert.equal(server.calls('prediction').length, tries);
+    }
+    await assert.rejects(client.asynch.emotions(requestId, 101), ConfigError);
+    await assert.rejects(client.asynch.emotions(requestId, 0), ConfigError);
+  });
+
+  test('interval: milliseconds, 5000 by default, positional or named, 1000 to 60000', async (t) => {
+    const server = await flakyServer(t);
+    const { client, waits } = impatientClient(server.settings);
+    server.pendingPolls = 2;
+    for (const [ask, wait] of [
+      [(id: string) => client.asynch.emotions(id), 5000],
+      [(id: string) => client.asynch.emotions(id, 20, 1000), 1000],
+      [(id: string) => client.asynch.emotions(id, { interval: 60_000 }), 60_000],
+    ] as const) {
+      const requestId = await client.asynch.upload(scrambled(10));
+      waits.length = 0;
+      await ask(requestId);
+      assert.deepEqual(waits, [wait, wait]);
+    }
+    await assert.rejects(client.asynch.emotions(UNKNOWN_ID, 20, 999), ConfigError);
+    await assert.rejects(client.asynch.emotions(UNKNOWN_ID, { interval: 60_001 }), ConfigError);
+  });
+
+  test('throws: request_id invalid', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient(server.settings);
+    await assert.rejects(client.asynch.emotions('not-an-id'), InvalidRequestIdError);
+    assert.equal(server.seen.length, 0);
+    await assert.rejects(client.asynch.emotions(UNKNOWN_ID), InvalidRequestIdError);
+  });
+
+  test('throws: prediction timed out, saying how far it had come', async (t) => {
+    const server = await flakyServer(t);
+    server.pendingPolls = 9;
+    const { client } = impatientClient(server.settings);
+    const requestId = await client.asynch.upload(scrambled(10));
+    await assert.rejects(client.asynch.emotions(requestId, 4, 2000), (error) => {
+      assert(error instanceof PredictionTimeoutError);
+      assert.equal(error.requestId, requestId);
+      assert.match(error.message, /4 times.*2000 milliseconds.*processing \(40 %\)/);
+      return true;
+    });
+  });
+
+  test('rule 1: it waits between the tries only, not after the last one', async (t) => {
+    const server = await flakyServer(t);
+    server.pendingPolls = 99;
+    const { client, waits } = impatientClient(server.settings);
+    const requestId = await client.asynch.upload(scrambled(10));
+    await assert.rejects(client.asynch.emotions(requestId, 3), PredictionTimeoutError);
+    assert.equal(waits.length, 2);
+  });
+
+  test('rule 2: an interval meant as seconds throws and says milliseconds', async (t) => {
+    const server = await flakyServer(t);
+    const { client } = impatientClient(server.settings);
+    await assert.rejects(
+      client.asynch.emotions(UNKNOWN_ID, 20, 5),
+      /interval is 5: .*milliseconds.*1000 to 60000/,
+    );
+    assert.equal(server.seen.length, 0);
+  });
+});
+
+const UPLOAD_SCRIPT = `
+  import { EmotionClient } from '${new URL('../src/index.ts', import.meta.url).href}';
+  const showProgress = process.env.SHOW === 'no' ? false : undefined;
+  await new EmotionClient({ showProgress }).asynch.upload(new Uint8Array(1000));
+  process.stdout.write('sent');
+`;
+
+function environmentOf(settings: { apiKey: string; discreteUrl: string; asynchUrl: string }) {
+  return {
+    SERVICE_API_KEY: settings.apiKey,
+    SERVICE_DISCRETE_URL: settings.discreteUrl,
+    SERVICE_ASYNCH_URL: settings.asynchUrl,
+  };
+}
+
+function partSizes(parts: { part: number | null; body: Buffer }[]): number[] {
+  return parts.toSorted((a, b) => (a.part ?? 0) - (b.part ?? 0)).map(({ body }) => body.length);
+}
