@@ -7,6 +7,11 @@ import { ProblemError } from '../problems.ts';
 
 const HOW = 'send the recording as the part named file, as `curl -F file=@voice.wav` does';
 
+/** Room for a few pieces as they come from the network, so that reading does not stop after each of them. */
+const BUFFER_BYTES = 256 * 1024;
+
+const DONE = new Error('the recording is complete');
+
 /**
  * Reads a form and hands its part named `file` to `consume` while it arrives. All other parts are dropped
  * unread. Returns as soon as the recording is complete, whatever the form holds after it.
@@ -44,7 +49,9 @@ export async function readFilePart<T>(
     }
   };
   form.on('file', onFile);
-  form.on('finish', () => found.reject(new ProblemError('missing_file', `No part is named file: ${HOW}.`)));
+  form.on('finish', () => {
+    if (file === undefined) found.reject(new ProblemError('missing_file', `No part is named file: ${HOW}.`));
+  });
   form.on('error', () => fail(notWellFormed()));
 
   const received = receive(
@@ -61,7 +68,7 @@ export async function readFilePart<T>(
     throw broken ?? error;
   } finally {
     // Nothing that still arrives is of use; `receive` then lets it pass by.
-    stop.abort();
+    stop.abort(DONE);
     form.destroy();
   }
 }
@@ -75,6 +82,8 @@ function openForm(headers: BusboyHeaders): BusboyInstance {
     return new Busboy({
       headers,
       isPartAFile: (name) => name === 'file',
+      highWaterMark: BUFFER_BYTES,
+      fileHwm: BUFFER_BYTES,
       limits: { fieldNameSize: 100, fieldSize: 1024, fields: 100, headerPairs: 100, headerSize: 16 * 1024 },
     });
   } catch {
