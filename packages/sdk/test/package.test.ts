@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { createContext, runInContext } from 'node:vm';
+import { build } from 'esbuild';
+import { flakyServer, scrambled, temporaryFile } from './support/clients.ts';
+import { DISCRETE_ANSWER, TIMELINE } from './support/flaky-server.ts';
+import { type Installed, installPacked, nodes, run, typeCheck, typeRoots } from './support/packed.ts';
+
+const RECORDING = scrambled(300_000);
+
+const USE = `
+  (async () => {
+    const client = new EmotionClient({ partSize: 1024 * 1024 });
+    client.validateConfig();
+    const result = await client.asynch.classify(process.argv[2]);
+    const discrete = await client.discrete.emotions(process.argv[2]);
+    const error = await client.asynch.upload('/no/such.wav').catch((thrown) => thrown);
+    const kinds = [error instanceof MissingFileError, error instanceof UndertoneError, error.name];
+    console.log(JSON.stringify({ result, discrete, kinds }));
+  })();
+`;
+
+const PROGRAMS = {
+  'ESM.mjs': `import { EmotionClient, MissingFileError, UndertoneError } from '@undertone/sdk'; ${USE}`,
+  'CommonJS.cjs': `const { EmotionClient, MissingFileError, UndertoneError } = require('@undertone/sdk'); ${USE}`,
+};
+
+const TYPED_USE = `
+  const client = new EmotionClient({ apiKey: 'k', maxThreads: 2 });
+  const positional = new EmotionClient('k', 5 * 1024 * 1024, false, 3, 5);
+  export async function use(file: Uint8Array | Blob | ReadableStream<Uint8Array>): Promise<string> {
+    const options: UploadOptions = { model: '7emotions', onProgress: ({ progress }) => void progress.toFixed() };
+    const id: string = await client.asynch.upload(file, options);
+    const { emotions }: AsynchResult = await positional.asynch.emotions(id, 20, 5000);
+    for await (const step of client.asynch.timeline(id)) step.seconds.toFixed();
+    const { all_predictions }: DiscreteResult = await client.discrete.emotions(file);
+    try {
+      await client.asynch.delete(id);
+    } catch (error) {
+      if (error instanceof UndertoneError) return error.code ?? error.message;
+    }
+    // @ts-expect-error there is no such model
+    await client.asynch.classify(file, { model: '9emotions' });
+    // @ts-expect-error the step of the time line is intervalSeconds; interval belongs to the polling
+    await client.asynch.upload(file, { interval: 5000 });
+    return emotions[0]?.emotion ?? String(all_predictions.happy);
+  }
+`;
+
+const IMPORT = `import { type AsynchResult, type DiscreteResult, EmotionClient, UndertoneError, type UploadOptions } from '@undertone/sdk';`;
+
+describe('the packed package', () => {
+  let installed: Installed;
+  before(async () => {
+    installed = await installPacked();
+  });
+  after(() => installed.remove());
+
+  test('holds what it needs, and depends on nothing', async () => {
+    assert.deepEqual(installed.files, [
+      'LICENSE',
+      'README.md',
+      'browser.js',
+      'index.cjs',
+      'index.d.cts',
+      'index.d.ts',
+      'index.js',
+      'package.json',
+    ]);
+    const home = join(installed.folder, 'node_modules/@undertone/sdk');
+    const manifest = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
+    assert.equal(manifest.dependencies, undefined);
+    assert.equal(manifest.private, undefined);
+    const types = await readFile(join(home, 'index.d.ts'), 'utf8');
+    assert.doesNotMatch(types, /import|@undertone\/contract|typebox/i);
+    for (const file of ['index.js', 'index.cjs', 'browser.js']) {
+      const foreign = (await readFile(join(home, file), 'utf8')).matchAll(/(?:from|require\() ?"([^"]+)"/g);
+      for (const [, name] of foreign) assert.match(name ?? '', /^node:/);
+    }
+  });
+
+  test('works from ESM and CommonJS on every Node of this machine from 20 on', async (t) => {
+    const server = await flakyServer(t);
+    const recording = await temporaryFile(t, RECORDING.length);
+    const { apiKey, discreteUrl, asynchUrl } = server.settings;
+    const env = { SERVICE_API_KEY: apiKey, SERVICE_DISCRETE_URL: discreteUrl, SERVICE_ASYNCH_URL: asynchUrl };
+    for (const { path, version } of await nodes()) {
+      for (const [name, program] of Object.entries(PROGRAMS)) {
+        const file = join(installed.folder, name);
+        await writeFile(file, program);
+        const { stdout, stderr } = await run(path, [file, recording], { env });
+        const { result, discrete, kinds } = JSON.parse(stdout);
+        assert.deepEqual(result.emotions, TIMELINE, `${version} ${name}`);
+        assert.deepEqual(discrete, DISCRETE_ANSWER);
+        assert.deepEqual(kinds, [true, true, 'MissingFileError']);
+        assert(server.assembled(result.request_id).equals(RECORDING));
+        assert.equal(stderr, '', 'no warnings');
+      }
+    }
+  });
+
+  test('types check for users of ESM, CommonJS and browsers, with nothing but their own libraries', async () => {
+    const shared = { strict: true, noEmit: true, target: 'es2022', exactOptionalPropertyTypes: true };
+    const node = { ...shared, module: 'nodenext', lib: ['es2023'], types: ['node'], typeRoots };
+    const page = { ...shared, module: 'esnext', moduleResolution: 'bundler', types: [], typeRoots: [] };
+    const users = {
+      'user.mts': node,
+      'user.cts': node,
+      'page.ts': { ...page, lib: ['es2022', 'dom', 'dom.iterable'] },
+    };
+    for (const [name, compilerOptions] of Object.entries(users)) {
+      const folder = join(installed.folder, `types-${name}`);
+      await mkdir(folder);
+      await writeFile(join(folder, name), `${IMPORT}${TYPED_USE}`);
+      const tsconfig = {
+        compilerOptions: { ...compilerOptions, skipLibCheck: name !== 'page.ts' },
+        files: [name],
+      };
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
+      await typeCheck(folder);
+    }
+  });
+
+  test('bundles for a browser without anything of Node, and works with what a page has', async (t) => {
+    const server = await flakyServer(t);
+    const page = `
+      import { EmotionClient } from '@undertone/sdk';
+      const client = new EmotionClient({ ...settings, partSize: 1024 * 1024 });
+      globalThis.answer = client.asynch.classify(new Blob([recording]));
+    `;
+    const { outputFiles } = await build({
+      stdin: { contents: page, resolveDir: installed.folder },
+      bundle: true,
+      platform: 'browser',
+      format: 'iife',
+      write: false,
+      logLevel: 'silent',
+    });
+    const context = createContext({
+      ...{ AbortController, AbortSignal, Blob, clearTimeout, console, fetch, FormData, Headers, performance },
+      ...{ ReadableStream, setTimeout, Uint8Array, URL, URLSearchParams },
+      settings: server.settings,
+      recording: RECORDING,
+    });
+    runInContext(outputFiles[0]?.text ?? '', context);
+    const { answer } = context as { answer?: Promise<{ request_id: string }> };
+    const result = await answer;
+    assert(result);
+    assert(server.assembled(result.request_id).equals(RECORDING));
+  });
+});

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
+
+export interface Installed {
+  /** A folder whose node_modules holds the package as a user would get it. */
+  readonly folder: string;
+  /** The files of the packed tarball. */
+  readonly files: string[];
+  remove(): Promise<void>;
+}
+
+/** Builds the package, packs it, and installs the tarball into an empty folder, without any registry. */
+export async function installPacked(): Promise<Installed> {
+  const base = await mkdtemp(join(tmpdir(), 'undertone-packed-'));
+  const [dist, folder] = [join(base, 'dist'), join(base, 'user')];
+  await run(process.execPath, [join(root, 'packages/sdk/scripts/build.ts'), dist]);
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', base], { cwd: dist });
+  const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
+  await mkdir(folder);
+  await writeFile(join(folder, 'package.json'), '{ "name": "user", "private": true }');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(base, packed.filename)], {
+    cwd: folder,
+  });
+  return {
+    folder,
+    files: packed.files.map(({ path }) => path).sort(),
+    remove: () => rm(base, { recursive: true, force: true }),
+  };
+}
+
+/** Every Node on the PATH, one of each version, the present one first. */
+export async function nodes(): Promise<{ path: string; version: string }[]> {
+  const found = new Map([[process.version, process.execPath]]);
+  const { PATH = '' } = process.env;
+  for (const folder of PATH.split(delimiter)) {
+    const path = join(folder, 'node');
+    const version = await run(path, ['--version']).then(
+      ({ stdout }) => stdout.trim(),
+      () => undefined,
+    );
+    if (version && Number(/\d+/.exec(version)?.[0]) >= 20 && !found.has(version)) found.set(version, path);
+  }
+  return [...found].map(([version, path]) => ({ version, path }));
+}
+
+/** Runs the repository's TypeScript compiler over a folder with a tsconfig.json; throws what it complains of. */
+export async function typeCheck(folder: string): Promise<void> {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  await run(process.execPath, [tsc, '--project', folder]).catch((error: { stdout: string }) => {
+    throw new Error(error.stdout);
+  });
+}
+
+export const typeRoots = [join(root, 'node_modules/@types')];
+
+export { run };
