@@ -38,7 +38,7 @@ test-deps:
 	@touch $@
 
 # Both runners always run, the last words are theirs, and either of them can fail the whole.
-test: install test-deps .venv/.installed check
+test: install check test-deps .venv/.installed
 	@failed=0; \
 	$(PYTEST) --quiet training/tests || failed=1; \
 	$(NPM) run --silent test:node || failed=1; \
