@@ -64,6 +64,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   app.addHook('onClose', async () => services.metrics.close());
+  app.addHook('onListen', async () => services.metrics.forgetTheStart());
   services.metrics.watchClassifier(classifier);
 
   const refuseOtherMethods = watchMethods(app);

@@ -21,6 +21,9 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
+/** A clip that would wait longer is refused: with its reading and hearing, no answer is to take five seconds. */
+const MAX_WAIT_MS = 2_000;
+
 /** Opens the store and the model, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
   // Undone in the opposite order, whether the start fails half-way or the server stops.
@@ -33,6 +36,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     const classifier = await Classifier.start({
       weights: settings.weights,
       queueLimit: settings.queueLimit,
+      maxWaitMs: MAX_WAIT_MS,
       ...(settings.workers !== 'auto' && { workers: settings.workers }),
       ...(settings.modelsDir !== '' && { modelsDir: settings.modelsDir }),
     });

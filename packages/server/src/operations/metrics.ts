@@ -44,6 +44,11 @@ export class Metrics {
     );
   }
 
+  /** Loading and wiring hold the event loop, but nobody is waiting then. */
+  forgetTheStart(): void {
+    this.#loopDelay.reset();
+  }
+
   /** Memory, processor time and garbage collection of the process: once a process, so not in every app a test builds. */
   watchProcess(): void {
     collectDefaultMetrics({ register: this.registry });
