@@ -134,8 +134,13 @@ async function gather(
 /** Watches that an attempt moves, and remembers when it was the file that failed. */
 class Stall {
   readonly #controller = new AbortController();
-  #timer = this.#start();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #over = false;
   sourceFailure: unknown;
+
+  constructor() {
+    this.moved();
+  }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -143,14 +148,12 @@ class Stall {
 
   moved(): void {
     clearTimeout(this.#timer);
-    this.#timer = this.#start();
+    // A connection that was cut may still be reading ahead: nobody waits for that any more.
+    if (!this.#over) this.#timer = setTimeout(() => this.#controller.abort(), STALL_LIMIT_MS);
   }
 
   over(): void {
+    this.#over = true;
     clearTimeout(this.#timer);
-  }
-
-  #start(): ReturnType<typeof setTimeout> {
-    return setTimeout(() => this.#controller.abort(), STALL_LIMIT_MS);
   }
 }

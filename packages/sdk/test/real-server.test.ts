@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { createReadStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { formatTimestamp, MODELS } from '@undertone/contract';
+import {
+  EmotionClient,
+  InvalidRequestIdError,
+  PredictionFailedError,
+  PredictionTimeoutError,
+  type Progress,
+  RequestFailedError,
+  UploadFailedError,
+} from '../src/index.ts';
+import { MIB, scrambled, temporaryFolder } from './support/clients.ts';
+import { type CuttingProxy, cuttingProxy } from './support/cutting-proxy.ts';
+import { type RealServer, startRealServer } from './support/real-server.ts';
+import { talk, VOICES } from './support/talk.ts';
+
+const SECONDS = 62.5;
+const QUICK = { interval: 1000 };
+
+describe('against the real server', () => {
+  let server: RealServer;
+  let client: EmotionClient;
+  let recording: Buffer;
+  before(async () => {
+    [server, recording] = await Promise.all([startRealServer(), talk(SECONDS)]);
+    client = new EmotionClient({ ...server.settings, partSize: MIB });
+  });
+  after(() => server.stop());
+
+  test('a short recording gets its emotion, by path and by stream, with any model', async () => {
+    const path = join(VOICES, 'angry-1013.wav');
+    const four = await client.discrete.emotions(path);
+    const seven = await client.discrete.emotions(createReadStream(path), { model: '7emotions' });
+    assert.deepEqual(Object.keys(four.all_predictions).sort(), [...MODELS['4emotions']].sort());
+    assert.deepEqual(Object.keys(seven.all_predictions).sort(), [...MODELS['7emotions']].sort());
+    assert.equal(four.confidence, Math.max(...Object.values(four.all_predictions)));
+  });
+
+  test('samples get the same kind of answer', async () => {
+    const samples = Float32Array.from({ length: 198_450 }, (_, i) => 0.1 * Math.sin(i / 30));
+    const { confidence } = await client.discrete.samples(samples);
+    assert(confidence < 0.38, 'a tone is no emotion');
+  });
+
+  test('a refused recording is explained with its figures', async () => {
+    const short = await talk(2);
+    await assert.rejects(client.discrete.emotions(short), (error) => {
+      assert(error instanceof RequestFailedError);
+      assert.deepEqual([error.status, error.code], [422, 'audio_too_short']);
+      assert.deepEqual([error.problem?.min_seconds, error.problem?.actual_seconds], [4, 2]);
+      assert(error.requestId);
+      return true;
+    });
+  });
+
+  test('a long file goes through upload and emotions: one element for each five seconds', async (t) => {
+    const path = join(await temporaryFolder(t), 'talk.wav');
+    await writeFile(path, recording);
+    const requestId = await client.asynch.upload(path);
+    const { emotions, status, request_id } = await client.asynch.emotions(requestId, 60, 1000);
+    assert.deepEqual([status, request_id], ['completed', requestId]);
+    const expected = Array.from({ length: Math.ceil(SECONDS / 5) }, (_, i) => formatTimestamp(5 * i));
+    assert.deepEqual(
+      emotions.map(({ t: stamp }) => stamp),
+      expected,
+    );
+    const steps = [];
+    for await (const { seconds } of client.asynch.timeline(requestId)) steps.push(seconds);
+    assert.equal(steps.at(-1), 60);
+  });
+
+  test('classify tells its progress, takes a stream, a model and a step of its own', async () => {
+    const told: Progress[] = [];
+    const { emotions } = await client.asynch.classify(new Blob([recording]).stream(), {
+      ...QUICK,
+      model: '7emotions',
+      intervalSeconds: 10,
+      onProgress: (progress) => told.push(progress),
+    });
+    assert.deepEqual(
+      emotions.map(({ t: stamp }) => stamp),
+      ['00:00', '00:10', '00:20', '00:30', '00:40', '00:50', '01:00'],
+    );
+    assert.equal(told[0]?.status, 'uploading');
+    assert.equal(told.at(-1)?.status, 'completed');
+  });
+
+  test('the same recording gives the same time line, in whatever parts it came', async () => {
+    const whole = await client.asynch.classify(recording, { ...QUICK, partSize: 100 * MIB });
+    const cut = await client.asynch.classify(new Blob([recording]), { ...QUICK, partSize: MIB });
+    assert.deepEqual(whole.emotions, cut.emotions);
+  });
+
+  test('what is no audio, or too short, is a failed prediction that says so', async () => {
+    await assert.rejects(client.asynch.classify(await talk(3), QUICK), (error) => {
+      assert(error instanceof PredictionFailedError);
+      assert.deepEqual([error.status, error.code, error.problem?.min_seconds], [422, 'audio_too_short', 5]);
+      assert.match(error.requestId ?? '', /-/);
+      return true;
+    });
+    await assert.rejects(client.asynch.classify(scrambled(5000), QUICK), PredictionFailedError);
+  });
+
+  test('too few tries time out, and the request goes on', async () => {
+    const requestId = await client.asynch.upload(recording);
+    await assert.rejects(client.asynch.emotions(requestId, 1), PredictionTimeoutError);
+    assert.equal((await client.asynch.emotions(requestId, QUICK)).emotions.length, 13);
+  });
+
+  test('a deleted request is gone, and nobody else ever saw it', async () => {
+    const requestId = await client.asynch.upload(recording);
+    const stranger = new EmotionClient({ ...server.settings, apiKey: 'somebody-elses-key' });
+    await assert.rejects(stranger.asynch.emotions(requestId), { name: 'RequestFailedError', status: 401 });
+    await client.asynch.delete(requestId);
+    await assert.rejects(client.asynch.emotions(requestId), InvalidRequestIdError);
+    await assert.rejects(client.asynch.delete(requestId), InvalidRequestIdError);
+  });
+
+  test('an aborted upload leaves no request behind', async () => {
+    const aborter = new AbortController();
+    let requestId = '';
+    const onProgress = (progress: Progress) => {
+      requestId = progress.requestId ?? '';
+      aborter.abort();
+    };
+    await assert.rejects(client.asynch.upload(recording, { signal: aborter.signal, onProgress }), {
+      name: 'AbortError',
+    });
+    await assert.rejects(client.asynch.emotions(requestId), InvalidRequestIdError);
+  });
+
+  test('models lists what the server offers', async () => {
+    const { models, weights } = await client.models();
+    assert.deepEqual(
+      models.map(({ id }) => id),
+      Object.keys(MODELS),
+    );
+    assert.equal(weights.id, 'research');
+  });
+});
+
+describe('over a network that cuts connections, against the real server', () => {
+  let proxy: CuttingProxy;
+  let server: RealServer;
+  before(async () => {
+    proxy = await cuttingProxy(() => server.origin, { cuts: 4, afterBytes: 400_000 });
+    server = await startRealServer({ SERVICE_PUBLIC_URL: proxy.origin, SERVICE_WORKERS: '1' });
+  });
+  after(async () => {
+    await proxy.stop();
+    await server.stop();
+  });
+
+  test('the recording arrives whole: its time line is that of an undisturbed one', async () => {
+    const recording = await talk(100);
+    const asynchUrl = `${proxy.origin}/v1/asynch`;
+    const cut = new EmotionClient({ ...server.settings, asynchUrl, partSize: MIB, logLevel: 'error' });
+    const disturbed = await cut.asynch.classify(recording, QUICK);
+    assert.equal(proxy.cuts, 4);
+    const undisturbed = await cut.asynch.classify(recording, QUICK);
+    assert.deepEqual(disturbed.emotions, undisturbed.emotions);
+  });
+
+  test('without retries it is a clear error instead', async () => {
+    proxy.cuts = 0;
+    const asynchUrl = `${proxy.origin}/v1/asynch`;
+    const cut = new EmotionClient({ ...server.settings, asynchUrl, partSize: MIB, logLevel: 'error' });
+    await assert.rejects(cut.asynch.upload(await talk(100), { maxRetries: 0 }), (error) => {
+      assert(error instanceof UploadFailedError);
+      assert.equal(error.code, 'connection_failed');
+      return true;
+    });
+  });
+});
