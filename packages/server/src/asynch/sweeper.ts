@@ -50,10 +50,10 @@ export class Sweeper {
   async sweep(): Promise<void> {
     const { requests } = this.#options.stores;
     for (const id of await requests.expire()) await this.#erase(id);
-    await requests.forgetExpired(this.#now() - TOMBSTONE_MS);
     await this.#queueForgotten();
     await this.#eraseOrphans();
     await this.#eraseScratch();
+    await requests.forgetExpired(this.#now() - TOMBSTONE_MS);
   }
 
   /** A crash between the completing of an upload and its job. */

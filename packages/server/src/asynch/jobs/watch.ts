@@ -20,7 +20,7 @@ export function watch(
   async function look(): Promise<void> {
     if (!(await requests.holds(job.requestId, job.lease))) {
       gone.abort();
-    } else if (performance.now() - reportedAt > leaseMs / 5) {
+    } else if (performance.now() - reportedAt > leaseMs / 10) {
       reportedAt = performance.now();
       if (!(await queue.renew(job, leaseMs))) gone.abort();
       await requests.report(job.requestId, job.lease, progress());

@@ -49,7 +49,7 @@ export class PatientDatabase {
     });
   }
 
-  /** What was erased is in the log of the database, too, until that is emptied. */
+  /** What was erased stays in the log of the database until that is emptied. */
   async emptyLog(): Promise<void> {
     await this.#patiently(() => this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
   }

@@ -87,7 +87,7 @@ export interface RequestStore {
   delete(id: string): Promise<boolean>;
   /** The sweeper: everything whose time is over becomes `expired`. Returns the ids. */
   expire(): Promise<string[]>;
-  /** The sweeper: removes what became `expired` before this moment. */
+  /** The sweeper: removes what became `expired` before this moment, and every trace of what was deleted. */
   forgetExpired(before: number): Promise<void>;
   /** The sweeper, to queue again what a crash kept from the queue. */
   inState(state: RequestState): Promise<string[]>;

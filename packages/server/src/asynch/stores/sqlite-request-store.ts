@@ -165,21 +165,21 @@ export class SqliteRequestStore implements RequestStore {
     const over = { now: this.#now() };
     const due = `state <> 'expired' AND expires_at <= :now`;
     // Looking first: a write takes the lock even when there is nothing to write.
-    if ((await this.#database.get(`SELECT 1 FROM requests WHERE ${due} LIMIT 1`, over)) === undefined)
-      return [];
+    const any = await this.#database.get(`SELECT 1 FROM requests WHERE ${due} LIMIT 1`, over);
+    if (any === undefined) return [];
     const rows = await this.#database.all<{ id: string }>(
       `UPDATE requests SET state = 'expired', result = NULL, problem = NULL, worker = NULL
        WHERE ${due} RETURNING id`,
       over,
     );
-    await this.#database.emptyLog();
     return rows.map(({ id }) => id);
   }
 
   async forgetExpired(before: number): Promise<void> {
-    await this.#database.run(`DELETE FROM requests WHERE state = 'expired' AND expires_at < :before`, {
-      before,
-    });
+    const old = `state = 'expired' AND expires_at < :before`;
+    const any = await this.#database.get(`SELECT 1 FROM requests WHERE ${old} LIMIT 1`, { before });
+    if (any !== undefined) await this.#database.run(`DELETE FROM requests WHERE ${old}`, { before });
+    await this.#database.emptyLog();
   }
 
   async inState(state: RequestState): Promise<string[]> {
