@@ -2,6 +2,7 @@ import type { InitiateResult } from '@undertone/contract';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Reporter } from '../progress/reporter.ts';
+import { PiecePool } from '../source/piece-pool.ts';
 import type { AudioSource } from '../source/source.ts';
 import type { Part } from './parts.ts';
 import { sendPart } from './send-part.ts';
@@ -17,6 +18,7 @@ export class Delivery {
   readonly #urls: ReadonlyMap<number, string>;
   readonly #md5s = new Map<number, string>();
   readonly #sent = new Map<number, number>();
+  readonly #pool = new PiecePool();
   #sentBytes = 0;
 
   constructor(
@@ -78,6 +80,7 @@ export class Delivery {
       url,
       maxRetries: this.#settings.maxRetries,
       signal,
+      pool: this.#pool,
       onSent: (bytes) => this.#report(part, bytes),
     });
     this.#md5s.set(part.number, md5);

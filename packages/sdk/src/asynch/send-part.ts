@@ -4,11 +4,10 @@ import { type Answer, refusal } from '../http/answer.ts';
 import { withRetries } from '../http/retry.ts';
 import { speakable } from '../http/url.ts';
 import type { Md5 } from '../platform/platform.ts';
+import type { Lease, PiecePool } from '../source/piece-pool.ts';
 import type { AudioSource } from '../source/source.ts';
 import type { Part } from './parts.ts';
-
-/** A part nobody takes a byte of for this long, or answers for this long, is cut off and sent again. */
-const STALL_LIMIT_MS = 120_000;
+import { Stall } from './stall.ts';
 
 export interface PartDelivery {
   readonly source: AudioSource;
@@ -16,6 +15,7 @@ export interface PartDelivery {
   readonly url: string;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
+  readonly pool: PiecePool;
   /** Told how much of this part has been handed over in the present attempt. */
   readonly onSent: (bytes: number) => void;
 }
@@ -32,7 +32,8 @@ async function attempt(context: Context, delivery: PartDelivery): Promise<string
   const { platform } = context;
   const md5 = platform.md5();
   const stall = new Stall();
-  const bytes = watched(delivery, md5, stall);
+  const lease = delivery.pool.lease();
+  const bytes = watched(delivery, lease, md5, stall);
   try {
     const body = platform.streamsBodies ? streamOf(bytes) : await gather(bytes, part.end - part.start);
     // A stream has no length of its own, and stores that are not ours insist on one.
@@ -51,7 +52,7 @@ async function attempt(context: Context, delivery: PartDelivery): Promise<string
     if (answer.status !== 200) throw refusal(answer, speakable(url));
     await source.verify();
     const sent = md5.hex();
-    checkAcknowledged(answer, sent, part);
+    if (isAcknowledged(answer, sent, part)) lease.giveBack();
     delivery.onSent(part.end - part.start);
     return sent;
   } catch (error) {
@@ -67,9 +68,10 @@ async function attempt(context: Context, delivery: PartDelivery): Promise<string
  * An acknowledgement of other bytes is none. One without an ETag (some proxies drop it) is taken for now:
  * the service compares our MD5s with what it holds before it accepts the whole.
  */
-function checkAcknowledged(answer: Answer, md5: string, part: Part): void {
+function isAcknowledged(answer: Answer, md5: string, part: Part): boolean {
   const etag = answer.headers.get('etag');
-  if (etag === null || isEtagOf(etag, md5)) return;
+  if (etag === null) return false;
+  if (isEtagOf(etag, md5)) return true;
   throw new Failure(`Part ${part.number} arrived damaged.`, { status: 200, code: 'etag_mismatch' }, true);
 }
 
@@ -86,12 +88,13 @@ export function isEtagOf(etag: string, md5: string): boolean {
 
 async function* watched(
   { source, part, onSent }: PartDelivery,
+  lease: Lease,
   md5: Md5,
   stall: Stall,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let sent = 0;
   try {
-    for await (const piece of source.read(part.start, part.end)) {
+    for await (const piece of source.read(part.start, part.end, lease.allocate)) {
       stall.moved();
       md5.update(piece);
       yield piece as Uint8Array<ArrayBuffer>;
@@ -129,31 +132,4 @@ async function gather(
     at += piece.length;
   }
   return whole;
-}
-
-/** Watches that an attempt moves, and remembers when it was the file that failed. */
-class Stall {
-  readonly #controller = new AbortController();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #over = false;
-  sourceFailure: unknown;
-
-  constructor() {
-    this.moved();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  moved(): void {
-    clearTimeout(this.#timer);
-    // A connection that was cut may still be reading ahead: nobody waits for that any more.
-    if (!this.#over) this.#timer = setTimeout(() => this.#controller.abort(), STALL_LIMIT_MS);
-  }
-
-  over(): void {
-    this.#over = true;
-    clearTimeout(this.#timer);
-  }
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { MissingFileError } from '../errors.ts';
 import { Failure } from '../failure.ts';
 import { baseName } from '../source/input.ts';
-import { type AudioSource, PIECE_BYTES } from '../source/source.ts';
+import { type AudioSource, freshPiece } from '../source/source.ts';
 import type { Platform } from './platform.ts';
 import { sleep } from './sleep.ts';
 
@@ -75,12 +75,12 @@ async function handleSource(handle: FileHandle, name: string): Promise<AudioSour
   return {
     name,
     size: Number(before.size),
-    async *read(start, end) {
+    async *read(start, end, allocate = freshPiece) {
       for (let at = start; at < end; ) {
-        const wanted = Math.min(PIECE_BYTES, end - at);
-        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(wanted), 0, wanted, at);
+        const piece = allocate();
+        const { bytesRead } = await handle.read(piece, 0, Math.min(piece.length, end - at), at);
         if (bytesRead === 0) throw changed('became shorter');
-        yield buffer.subarray(0, bytesRead);
+        yield piece.subarray(0, bytesRead);
         at += bytesRead;
       }
     },

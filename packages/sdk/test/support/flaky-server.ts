@@ -80,7 +80,7 @@ export class FlakyServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     seen.body = Buffer.concat(chunks);
-    if (fault?.kind === 'slow') await sleep(fault.milliseconds);
+    if (fault?.kind === 'slow') await sleep(fault.milliseconds, undefined, { ref: false });
     if (fault?.kind === 'answer') {
       response.writeHead(fault.status, fault.headers);
       response.end(fault.body);
