@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
-import { undertone } from './support/undertone.ts';
+import { output, start, undertone } from './support/undertone.ts';
 
 test('--version prints the version and nothing else', async () => {
   const { code, stdout, stderr } = await undertone(['--version']);
@@ -11,8 +12,12 @@ test('--version prints the version and nothing else', async () => {
 test('--help names every command and says where to start', async () => {
   const { code, stdout } = await undertone(['--help']);
   assert.equal(code, 0);
-  for (const command of ['serve', 'keys', 'classify', 'models', 'doctor']) {
-    assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'));
+  const commands = [...(stdout.split('Start here')[0] ?? '').matchAll(/^ {2}([a-z]+) /gm)].flatMap(
+    ([, name = '']) => (name === 'help' ? [] : [name]),
+  );
+  for (const command of ['serve', 'keys', 'classify', 'models', 'doctor'])
+    assert.ok(commands.includes(command));
+  for (const command of new Set(commands)) {
     const help = await undertone([command, '--help']);
     assert.equal(help.code, 0);
     assert.match(help.stdout, new RegExp(`^Usage: undertone ${command}`));
@@ -41,4 +46,11 @@ test('a Node that is too old is told so before anything else', async () => {
   });
   assert.equal(code, 1);
   assert.match(stderr, /needs Node 24 or newer/);
+});
+
+test('a reader that stops early, as head does, ends the command without complaint', async () => {
+  const child = start(['doctor', '--port', '0']);
+  child.stdout?.destroy();
+  const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
+  assert.deepEqual([code, stderr], [0, '']);
 });

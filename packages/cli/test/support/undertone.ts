@@ -74,12 +74,14 @@ export async function temporaryFolder(test: { after(clean: () => Promise<void>):
   return folder;
 }
 
-function start(args: readonly string[], { env = {}, nodeArgs = [] }: RunOptions): ChildProcess {
+/** Starts the real command. */
+export function start(args: readonly string[], { env = {}, nodeArgs = [] }: RunOptions = {}): ChildProcess {
   // Nothing of the settings of whoever runs the tests.
   const { PATH = '', HOME = '' } = process.env;
   return spawn(process.execPath, [...nodeArgs, COMMAND, ...args], { cwd: ROOT, env: { PATH, HOME, ...env } });
 }
 
-function output(stream: ChildProcess['stdout']): Promise<string> {
+/** Everything a program writes until it ends. */
+export function output(stream: ChildProcess['stdout']): Promise<string> {
   return stream === null ? Promise.resolve('') : text(stream);
 }
