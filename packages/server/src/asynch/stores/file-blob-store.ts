@@ -21,8 +21,8 @@ export class FileBlobStore implements BlobStore {
   async create(group: string, name: string): Promise<BlobWriter> {
     const path = this.#path(group, name);
     const folder = this.#path(group);
-    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined)
-      await flushFolder(this.#folder);
+    await makeFolder(this.#folder);
+    if (await makeFolder(folder)) await flushFolder(this.#folder);
     return new FileWriter(await open(path + UNFINISHED, 'wx', 0o600), path, folder);
   }
 
@@ -55,7 +55,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async checkWritable(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#folder);
     const path = join(this.#folder, `.writable-${randomUUID()}`);
     const file = await open(path, 'wx', 0o600);
     try {
@@ -102,6 +102,17 @@ class FileWriter implements BlobWriter {
     await this.#file.close().catch(() => undefined);
     await rm(this.#path + UNFINISHED, { force: true });
     await rm(this.#path, { force: true });
+  }
+}
+
+/** True when it was not there. Step by step: Node's recursive way calls every error a missing folder. */
+async function makeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   }
 }
 
