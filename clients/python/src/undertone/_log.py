@@ -1,0 +1,62 @@
+"""The logger `undertone`. Keys, signatures, file names and audio are never handed to it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+logger = logging.getLogger("undertone")
+
+_ours: ContextVar[bool] = ContextVar("undertone_request", default=False)
+
+
+def level_number(level: Any) -> int | None:
+    """Give logging's number of a level; in small letters, or as `warn`, it comes from the server's settings."""
+    name = level.upper() if isinstance(level, str) else ""
+    name = "WARNING" if name == "WARN" else name
+    return getattr(logging, name) if name in LEVELS else None
+
+
+def set_level(level: str | None) -> None:
+    """Speak from this level on. Without one, the program's own settings decide."""
+    number = level_number(level)
+    if number is None:
+        return
+    logger.setLevel(number)
+    if not any(isinstance(handler, _Stderr) for handler in logger.handlers):
+        logger.addHandler(_Stderr())
+
+
+@contextmanager
+def unlogged_by_httpx() -> Iterator[None]:
+    """Keep a request of ours out of httpx's own log: that names whole addresses, signatures included."""
+    token = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(token)
+
+
+class _Stderr(logging.Handler):
+    """Writes beside a progress bar, and only while the program has no handlers of its own."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            tqdm.write(f"undertone {record.levelname}: {record.getMessage()}", file=sys.stderr)
+
+
+def _is_not_ours(_record: logging.LogRecord) -> bool:
+    return not _ours.get()
+
+
+logging.getLogger("httpx").addFilter(_is_not_ours)

@@ -1,0 +1,19 @@
+"""Packages that are not always there."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .errors import MissingPackageError
+
+
+def optional(module: str, what: str) -> Any:
+    """Import a module, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingPackageError(
+            f"{what} needs {package}, which is not installed: pip install {package}", code="missing_package"
+        ) from error
