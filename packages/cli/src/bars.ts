@@ -3,7 +3,7 @@ import type { Emotion } from '@undertone/contract';
 
 type Style = Parameters<typeof styleText>[0];
 
-const COLOURS: Record<Emotion, Style> = {
+export const COLOURS: Record<Emotion, Style> = {
   angry: 'red',
   happy: 'yellow',
   neutral: 'white',
@@ -32,7 +32,8 @@ export function paint(style: Style, text: string): string {
   return text === '' ? text : styleText(style, text, { stream: process.stdout });
 }
 
-function barOf(share: number): string {
+/** A bar as long as the share of one. */
+export function barOf(share: number): string {
   const eighths = Math.round(share * WIDTH * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
 }

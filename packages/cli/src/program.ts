@@ -1,10 +1,13 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { addClassify } from './commands/classify.ts';
+import { addDelete } from './commands/delete.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKeys } from './commands/keys.ts';
 import { addModels } from './commands/models.ts';
+import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
+import { addUpload } from './commands/upload.ts';
 import { explain } from './failure.ts';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
@@ -17,6 +20,7 @@ Start here:
   undertone doctor                  what this machine lacks, and how to get it
   undertone serve                   run the service; the first start prints an API key
   undertone classify voice.wav      hear one recording now, without a server
+  undertone upload talk.wav --wait  send a long recording to the service, see its time line
 
 Every command explains itself: undertone serve --help
 Exit codes: 0 done, 1 it could not be done, 2 the command line makes no sense.`;
@@ -44,6 +48,9 @@ function buildProgram(): Command {
   addServe(program);
   addKeys(program);
   addClassify(program);
+  addUpload(program);
+  addResult(program);
+  addDelete(program);
   addModels(program);
   addDoctor(program);
   return program;

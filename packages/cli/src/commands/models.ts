@@ -39,7 +39,7 @@ function describeWeights(
 ): string[] {
   const use = commercial_use ? 'commercial use allowed' : 'no commercial use';
   return [
-    `  ${paint('bold', name)}${name === SETTINGS.weights.default ? '  (default)' : ''}  ${licence}: ${use}`,
+    `  ${paint('bold', name)}${name === SETTINGS.weights.default ? '  (default)' : ''}  ${licence} (${use})`,
     `    ${summary}`,
     ...Object.entries(figures).map(([id, measured]) => `    ${id}  ${describeFigures(measured)}`),
   ];

@@ -4,7 +4,7 @@ import type { Progress } from '../types.ts';
 const REDRAW_MS = 100;
 const MIB = 1024 ** 2;
 
-const LABELS: Record<Progress['status'], string> = {
+const LABELS = {
   uploading: 'Uploading',
   queued: 'Waiting',
   processing: 'Classifying',
@@ -26,23 +26,29 @@ export class Bar {
 
   show(progress: Progress): void {
     const now = this.#now();
-    if (progress.status !== this.#status) {
+    if (progress.status === 'completed') {
+      if (this.#status !== undefined) this.#draw({ status: this.#status, progress: 1 }, now);
       this.end();
-      if (progress.status === 'completed') return;
+    } else if (progress.status !== this.#status) {
+      this.end();
       this.#status = progress.status;
       this.#startedAt = now;
-    } else if (now - this.#drawnAt < REDRAW_MS && progress.progress < 1) {
-      return;
+      this.#draw(progress, now);
+    } else if (now - this.#drawnAt >= REDRAW_MS || progress.progress === 1) {
+      this.#draw(progress, now);
     }
-    this.#drawnAt = now;
-    const line = barLine(progress, (now - this.#startedAt) / 1000, this.#terminal.columns);
-    this.#terminal.write(`\r\x1b[2K${line}`);
   }
 
   end(): void {
     if (this.#status === undefined) return;
     this.#status = undefined;
     this.#terminal.write('\n');
+  }
+
+  #draw(progress: Progress, now: number): void {
+    this.#drawnAt = now;
+    const line = barLine(progress, (now - this.#startedAt) / 1000, this.#terminal.columns);
+    this.#terminal.write(`\r\x1b[2K${line}`);
   }
 }
 
