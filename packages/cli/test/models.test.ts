@@ -10,7 +10,7 @@ test('models shows every model with its emotions and every set of weights with i
   for (const { id, emotions } of catalog.models) assert.ok(stdout.includes(`${id}  ${emotions.join(', ')}`));
   for (const [name, { licence, commercial_use }] of Object.entries(catalog.weights)) {
     const use = commercial_use ? 'commercial use allowed' : 'no commercial use';
-    assert.match(stdout, new RegExp(`^  ${name}.*${use}$`, 'm'));
+    assert.match(stdout, new RegExp(`^  ${name}.*\\(${use}\\)$`, 'm'));
     assert.ok(stdout.includes(licence));
   }
 });

@@ -19,7 +19,7 @@ export async function checkModelFiles({ weights, modelsDir }: Where): Promise<Ch
     const entry = pickWeights(catalog, weights);
     await verifyWeights(folder, entry);
     const use = entry.commercial_use ? 'commercial use allowed' : 'no commercial use';
-    return well(`${weights} weights, version ${catalog.version}, checksum right; ${entry.licence}, ${use}`);
+    return well(`${weights} weights, version ${catalog.version}, checksum right; ${entry.licence} (${use})`);
   } catch (error) {
     return needed('missing or damaged', (error as Error).message);
   }
