@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable
+
+import pytest
+
+from undertone import AsyncEmotionClient, EmotionClient
+from undertone._tasks import TaskRunner
+from undertone._threads import ThreadRunner, _Lanes
+
+from .support.clients import Twin, scrambled
+from .support.flaky_server import FlakyServer
+from .support.real_server import RealServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MakeTwin = Callable[..., Twin]
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the settings of whoever runs it."""
+    for name in [name for name in os.environ if name.startswith("SERVICE_") or name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def flaky() -> Iterator[FlakyServer]:
+    server = FlakyServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def real() -> Iterator[RealServer]:
+    server = RealServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Waits are written down instead of slept through; all else is real."""
+    written: list[int] = []
+
+    async def wait_in_task(_runner: Any, milliseconds: int) -> None:
+        written.append(milliseconds)
+
+    def wait_in_lane(lanes: _Lanes, milliseconds: int) -> None:
+        lanes.check()
+        written.append(milliseconds)
+
+    monkeypatch.setattr(ThreadRunner, "_wait", lambda _runner, milliseconds: written.append(milliseconds))
+    monkeypatch.setattr(_Lanes, "wait", wait_in_lane)
+    monkeypatch.setattr(TaskRunner, "_wait", wait_in_task)
+    return written
+
+
+@pytest.fixture(params=[EmotionClient, AsyncEmotionClient], ids=["sync", "async"])
+def make_twin(request: pytest.FixtureRequest) -> Iterator[MakeTwin]:
+    """Makes clients of one of both kinds: a test that uses this is run for both."""
+    made: list[Twin] = []
+
+    def make(*args: Any, **settings: Any) -> Twin:
+        made.append(Twin(request.param(*args, **settings)))
+        return made[-1]
+
+    yield make
+    for twin in made:
+        if isinstance(twin.client, EmotionClient):
+            twin.client.close()
+
+
+@pytest.fixture
+def make_file(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a file of so many bytes."""
+
+    def make(length: int, name: str = "talk.wav") -> Path:
+        path = tmp_path / name
+        path.write_bytes(scrambled(length))
+        return path
+
+    return make

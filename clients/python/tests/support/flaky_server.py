@@ -1,0 +1,327 @@
+"""A server of the documented shapes, over real sockets, that fails in the ways a test plans."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Callable, Optional
+from urllib.parse import parse_qs, urlsplit
+
+KEY = "a-key-for-tests-0123456789"
+
+DISCRETE_ANSWER = {
+    "main_emotion": "happy",
+    "confidence": 0.7,
+    "all_predictions": {"angry": 0.1, "happy": 0.7, "neutral": 0.1, "sad": 0.1},
+}
+
+TIMELINE = [
+    {"t": "00:00", "emotion": "happy", "confidence": 0.9},
+    {"t": "00:05", "emotion": "sad", "confidence": 0.3},
+    {"t": "100:10", "emotion": "angry", "confidence": 0.5},
+]
+
+MODELS = {
+    "version": "1",
+    "weights": {"id": "research", "licence": "none", "commercial_use": False, "summary": "none"},
+    "models": [{"id": "4emotions", "default": True, "emotions": ["angry", "happy"], "figures": None}],
+}
+
+ROUTES = {
+    "/asynch/upload/initiate": "initiate",
+    "/asynch/upload/complete": "complete",
+    "/asynch/prediction": "prediction",
+    "/discrete/emotion": "discrete",
+    "/models": "models",
+}
+
+
+@dataclass
+class Seen:
+    """One request as the server saw it."""
+
+    route: str
+    part: Optional[int]
+    #: How often this route (and part) has been called before.
+    time: int
+    url: str
+    headers: dict[str, str]
+    body: bytes = b""
+
+    @property
+    def query(self) -> dict[str, str]:
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.url).query).items()}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """
+    What goes wrong on the way or at the other end.
+
+    answer: answers with this instead of doing the work; cut: cuts the connection after so many bytes of the
+    request; silent: does the work, then cuts the connection instead of answering; no-etag: the answer has no
+    ETag; damage: keeps something else than what was sent; forget: claims to have taken a part, without an
+    ETag, but keeps nothing; slow: takes its time before it does the work.
+    """
+
+    kind: str
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    after_bytes: int = 0
+    seconds: float = 0
+
+
+@dataclass
+class Upload:
+    upload_id: str
+    part_count: int
+    query: dict[str, str]
+    parts: dict[int, bytes] = field(default_factory=dict)
+    md5s: dict[int, str] = field(default_factory=dict)
+    completed: bool = False
+    polls: int = 0
+
+
+class FlakyServer:
+    def __init__(self, *, keep_parts: bool = True) -> None:
+        self.seen: list[Seen] = []
+        self.uploads: dict[str, Upload] = {}
+        self.deleted: set[str] = set()
+        #: How often a result is still to come.
+        self.pending_polls = 0
+        self.faults: Callable[[Seen], Optional[Fault]] = lambda _seen: None
+        #: The most requests that were under way at the same time.
+        self.most_at_once = 0
+        self.keep_parts = keep_parts
+        self.lock = threading.Lock()
+        self.under_way = 0
+        flaky = self
+
+        class Handler(_Handler):
+            server_state = flaky
+
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a client of this server."""
+        return {
+            "api_key": KEY,
+            "discrete_url": f"{self.origin}/v1/discrete/emotion",
+            "asynch_url": f"{self.origin}/v1/asynch",
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The same as environment variables."""
+        return {
+            "SERVICE_API_KEY": KEY,
+            "SERVICE_DISCRETE_URL": self.settings["discrete_url"],
+            "SERVICE_ASYNCH_URL": self.settings["asynch_url"],
+        }
+
+    def calls(self, route: str) -> list[Seen]:
+        return [seen for seen in self.seen if seen.route == route]
+
+    def assembled(self, request_id: str) -> bytes:
+        """The file a completed request was put together to."""
+        upload = self.uploads[request_id]
+        assert upload.completed
+        return b"".join(upload.parts[number] for number in sorted(upload.parts))
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def note(self, path: str, headers: dict[str, str]) -> Seen:
+        parts = urlsplit(path).path
+        parts = parts[3:] if parts.startswith("/v1/") else parts
+        part = int(parts.split("/")[3]) if parts.startswith("/put/") else None
+        route = "part" if part is not None else "delete" if "/requests/" in parts else ROUTES[parts]
+        with self.lock:
+            times = sum(1 for seen in self.seen if (seen.route, seen.part) == (route, part))
+            seen = Seen(route, part, times, self.origin + path, headers)
+            self.seen.append(seen)
+        return seen
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def handle_error(self, *_details: Any) -> None:
+        """Cut connections are what this server is for."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_state: FlakyServer
+    protocol_version = "HTTP/1.1"
+    # Small answers at once, as every server does.
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def log_message(self, *_details: Any) -> None:
+        pass
+
+    def _serve(self) -> None:
+        state = self.server_state
+        with state.lock:
+            state.under_way += 1
+            state.most_at_once = max(state.most_at_once, state.under_way)
+        try:
+            self._answer_or_fail(state)
+        finally:
+            with state.lock:
+                state.under_way -= 1
+
+    do_GET = do_POST = do_PUT = do_DELETE = _serve
+
+    def _answer_or_fail(self, state: FlakyServer) -> None:
+        seen = state.note(self.path, {name.lower(): value for name, value in self.headers.items()})
+        fault = state.faults(seen)
+        if fault and fault.kind == "cut":
+            self._receive(fault.after_bytes)
+            self._cut()
+            return
+        length = int(self.headers.get("content-length", 0))
+        digest, body = self._receive(length)
+        seen.body = body
+        if fault and fault.kind == "slow":
+            time.sleep(fault.seconds)
+        if fault and fault.kind == "answer":
+            self._send(fault.status, fault.body, fault.headers)
+            return
+        if seen.route != "part" and self.headers.get("x-api-key") != KEY:
+            self._problem(401, "invalid_api_key", "This key is not known here.")
+            return
+        self.is_silent = bool(fault and fault.kind == "silent")
+        getattr(self, f"_{seen.route}")(state, seen, fault, digest)
+        if self.is_silent:
+            self._cut()
+
+    def _receive(self, length: int) -> tuple[str, bytes]:
+        md5, kept = hashlib.md5(), []
+        while length > 0:
+            piece = self.rfile.read(min(length, 256 * 1024))
+            if not piece:
+                raise ConnectionError
+            md5.update(piece)
+            if self.server_state.keep_parts:
+                kept.append(piece)
+            length -= len(piece)
+        return md5.hexdigest(), b"".join(kept)
+
+    def _cut(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(2)
+
+    def _initiate(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
+        request_id, upload_id = str(uuid.uuid4()), str(uuid.uuid4())
+        count = int(seen.query["part_count"])
+        state.uploads[request_id] = Upload(upload_id, count, seen.query)
+        urls = [
+            {
+                "part_number": i + 1,
+                "url": f"{state.origin}/v1/put/{request_id}/{i + 1}?signature=secret-signature",
+            }
+            for i in range(count)
+        ]
+        self._json({"request_id": request_id, "upload_id": upload_id, "presigned_urls": urls, "expires_at": "x"})
+
+    def _part(self, state: FlakyServer, seen: Seen, fault: Optional[Fault], digest: str) -> None:
+        upload = state.uploads.get(urlsplit(seen.url).path.split("/")[3])
+        if upload is None or seen.part is None:
+            self._problem(404, "not_found", "There is no such upload.")
+            return
+        kind = fault.kind if fault else ""
+        body = seen.body
+        if kind == "damage":
+            body = bytes([body[0] ^ 1]) + body[1:]
+            digest = hashlib.md5(body).hexdigest()
+        if kind != "forget":
+            upload.parts[seen.part] = body
+            upload.md5s[seen.part] = digest
+        self._send(200, b"", {} if kind in ("no-etag", "forget") else {"etag": f'"{digest}"'})
+
+    def _complete(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
+        body = json.loads(seen.body if state.keep_parts else b"{}")
+        upload = state.uploads.get(body.get("request_id"))
+        if not state.keep_parts:
+            upload = next(iter(state.uploads.values()))
+        elif upload is None or upload.upload_id != body["upload_id"]:
+            self._problem(404, "not_found", "There is no such upload.")
+            return
+        else:
+            etags = {item["PartNumber"]: item["ETag"] for item in body["parts"]}
+            numbers = range(1, upload.part_count + 1)
+            missing = [number for number in numbers if number not in upload.md5s]
+            wrong = [n for n in numbers if n in upload.md5s and etags.get(n) != f'"{upload.md5s[n]}"']
+            if missing or wrong:
+                detail = "Parts are missing or wrong; send them again."
+                self._problem(400, "bad_request", detail, missing_parts=missing, wrong_parts=wrong)
+                return
+        upload.completed = True
+        self._json({"request_id": body.get("request_id"), "status": "queued"})
+
+    def _prediction(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
+        request_id = seen.query["request_id"]
+        upload = state.uploads.get(request_id)
+        if request_id in state.deleted:
+            self._problem(410, "gone", "This request has been deleted.")
+        elif upload is None:
+            self._problem(404, "not_found", "There is no such request.")
+        elif upload.polls < state.pending_polls:
+            upload.polls += 1
+            progress = upload.polls / (state.pending_polls + 1)
+            self._json({"request_id": request_id, "status": "processing", "progress": progress}, 202)
+        else:
+            self._json({"request_id": request_id, "status": "completed", "emotions": TIMELINE})
+
+    def _delete(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
+        request_id = urlsplit(seen.url).path.rsplit("/", 1)[-1]
+        if state.uploads.pop(request_id, None) is None:
+            self._problem(404, "not_found", "There is no such request.")
+            return
+        state.deleted.add(request_id)
+        self._send(204, b"", {})
+
+    def _discrete(self, *_details: Any) -> None:
+        self._json(DISCRETE_ANSWER)
+
+    def _models(self, *_details: Any) -> None:
+        self._json(MODELS)
+
+    def _json(self, value: Any, status: int = 200) -> None:
+        headers = {"content-type": "application/json", "x-request-id": "http-1"}
+        self._send(status, json.dumps(value).encode(), headers)
+
+    def _problem(self, status: int, code: str, detail: str, **figures: Any) -> None:
+        problem = {"type": "about:blank", "title": code, "status": status, "detail": detail, "code": code}
+        body = json.dumps({**problem, "request_id": "http-1", **figures}).encode()
+        self._send(status, body, {"content-type": "application/problem+json", "x-request-id": "http-1"})
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        if getattr(self, "is_silent", False):
+            return
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status != 204:
+            self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()

@@ -1,0 +1,33 @@
+"""Recordings to test with."""
+
+from __future__ import annotations
+
+import io
+import wave
+
+from .real_server import VOICES
+
+RATE = 16_000
+
+
+def talk(seconds: float) -> bytes:
+    """A long WAV of real voices, one after another, over and over."""
+    voices = b"".join(_samples(path.read_bytes()) for path in sorted(VOICES.glob("*.wav")))
+    wanted = round(seconds * RATE) * 2
+    return wav((voices * (wanted // len(voices) + 1))[:wanted], RATE)
+
+
+def wav(frames: bytes, rate: int, channels: int = 1, width: int = 2) -> bytes:
+    """A WAV file of these frames."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(channels)
+        writer.setsampwidth(width)
+        writer.setframerate(rate)
+        writer.writeframes(frames)
+    return file.getvalue()
+
+
+def _samples(file: bytes) -> bytes:
+    with wave.open(io.BytesIO(file)) as reader:
+        return reader.readframes(reader.getnframes())

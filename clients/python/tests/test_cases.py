@@ -1,0 +1,232 @@
+"""The cases that every client is held to, whatever its language."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import undertone
+from undertone import ConfigError, InvalidRequestIdError, TimelineElement, UndertoneError, UploadFailedError
+from undertone import _retry as retry
+from undertone._checks import NUMBERS
+from undertone._failure import failing_as
+from undertone._poll import check_request_id
+from undertone._source import base_name
+from undertone._upload import is_etag_of, plan_parts
+from undertone._urls import join_url, models_url, with_query
+
+from .support.clients import scrambled
+from .support.flaky_server import Fault
+from .support.real_server import ROOT
+
+if TYPE_CHECKING:
+    from .conftest import MakeTwin
+    from .support.clients import Twin
+    from .support.flaky_server import FlakyServer, Seen
+
+CASES = json.loads((ROOT / "clients" / "cases.json").read_text(encoding="utf-8"))
+EXAMPLE_ID = CASES["requestIds"]["example"]
+SETTING_NAMES = {*(row["name"] for row in CASES["settings"]), *CASES["environment"]}
+
+
+def named(row: dict[str, Any]) -> str:
+    return str(row["name"])
+
+
+def snake(name: str) -> str:
+    """The Python name of a setting; other words stay as they are."""
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name) if name in SETTING_NAMES else name
+
+
+def translated(settings: dict[str, Any]) -> dict[str, Any]:
+    return {snake(name): value for name, value in settings.items()}
+
+
+def perform(twin: Twin, operation: str, request_id: str, **upload: Any) -> Any:
+    if operation == "discrete.emotions":
+        return twin.discrete.emotions(scrambled(1000))
+    if operation == "asynch.upload":
+        return twin.asynch.upload(scrambled(1000), **upload)
+    if operation == "asynch.emotions":
+        return twin.asynch.emotions(request_id)
+    if operation == "asynch.delete":
+        return twin.asynch.delete(request_id)
+    assert operation == "models"
+    return twin.models()
+
+
+def use_setting(make_twin: MakeTwin, settings: dict[str, Any], place: str, name: str, value: Any) -> Any:
+    if place == "client":
+        return make_twin(**{**settings, name: value}).asynch.emotions(EXAMPLE_ID)
+    if place == "asynch.upload":
+        return make_twin(**settings).asynch.upload(scrambled(10), **{name: value})
+    assert place == "asynch.emotions"
+    return make_twin(**settings).asynch.emotions(EXAMPLE_ID, **{name: value})
+
+
+@pytest.mark.parametrize("row", CASES["settings"], ids=named)
+def test_a_setting_takes_its_range_and_refuses_the_rest_before_anything_is_sent(
+    row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    name = snake(row["name"])
+    assert NUMBERS[name].default == row["default"]
+    for place in row["in"]:
+        for value in row["accepts"]:
+            try:
+                use_setting(make_twin, flaky.settings, place, name, value)
+            except InvalidRequestIdError:
+                pass  # the setting was taken: the service was asked
+        before = len(flaky.seen)
+        assert before > 0
+        for value in row["refuses"]:
+            with pytest.raises(ConfigError) as caught:
+                use_setting(make_twin, flaky.settings, place, name, value)
+            for words in row["messageContains"]:
+                assert snake(words) in str(caught.value)
+        assert len(flaky.seen) == before
+    assert waits == []
+
+
+def test_defaults_and_the_names_of_the_environment_variables(
+    monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
+) -> None:
+    config = make_twin().client._config
+    for name in ("showProgress", "discreteUrl", "asynchUrl"):
+        assert getattr(config, snake(name) if name in SETTING_NAMES else "show_progress") == CASES["defaults"][name]
+    for variable in CASES["environment"].values():
+        monkeypatch.setenv(variable, f"from {variable}")
+    from_environment = make_twin().client._config
+    for name, variable in CASES["environment"].items():
+        assert getattr(from_environment, snake(name)) == f"from {variable}"
+
+
+@pytest.mark.parametrize("row", CASES["config"], ids=named)
+def test_validate_config(row: dict[str, Any], make_twin: MakeTwin) -> None:
+    twin = make_twin(**translated(row["options"]))
+    if not row["problems"]:
+        twin.validate_config()
+        return
+    with pytest.raises(ConfigError) as caught:
+        twin.validate_config()
+    assert len(caught.value.problems) == len(row["problems"])
+    for problem, words in zip(caught.value.problems, row["problems"]):
+        for word in words:
+            assert snake(word) in problem
+    key = row["options"].get("apiKey")
+    assert not key or key not in str(caught.value)
+
+
+def test_waits_between_retries_and_what_retry_after_asks_for() -> None:
+    cases = CASES["backoff"]
+    limits = (retry.FIRST_MS, retry.LONGEST_MS, retry.LONGEST_RETRY_AFTER_SECONDS)
+    assert limits == (cases["firstMs"], cases["longestMs"], cases["longestRetryAfterSeconds"])
+    for row in cases["delays"]:
+        assert retry.retry_delay(row["retry"], row["random"], row.get("retryAfterSeconds")) == row["delayMs"]
+    for row in cases["retryAfterHeaders"]:
+        now = row.get("now", "2026-01-01T00:00:00.000Z").replace("Z", "+00:00")
+        assert retry.parse_retry_after(row["header"], datetime.fromisoformat(now).timestamp()) == row["seconds"]
+    assert retry.RETRYABLE_STATUSES >= set(cases["retryableStatuses"])
+    assert not retry.RETRYABLE_STATUSES & set(cases["finalStatuses"])
+
+
+@pytest.mark.parametrize("row", CASES["backoff"]["schedules"], ids=named)
+def test_the_schedule_of_retries(
+    row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    known = make_twin(**flaky.settings).asynch.upload(scrambled(100))
+    flaky.seen.clear()
+    settings = translated(row["settings"])
+    upload = {name: value for name, value in settings.items() if name == "max_retries"}
+    client = {name: value for name, value in settings.items() if name != "max_retries"}
+
+    def faults(seen: Seen) -> Fault | None:
+        answer = row["answers"][min(seen.time, len(row["answers"]) - 1)]
+        if seen.route != row["route"] or answer is None:
+            return None
+        if isinstance(answer, int):
+            return Fault("answer", status=answer)
+        return Fault("answer", status=answer["status"], headers={"retry-after": answer["retryAfter"]})
+
+    flaky.faults = faults
+    twin = make_twin(**flaky.settings, **client)
+    if row["ends"] is None:
+        perform(twin, row["operation"], known, **upload)
+    else:
+        with pytest.raises(getattr(undertone, row["ends"])):
+            perform(twin, row["operation"], known, **upload)
+    assert len(waits) == len(row["waits"])
+    for wait, (least, most) in zip(waits, row["waits"]):
+        assert least <= wait <= most
+    assert len(flaky.calls(row["route"])) == len(row["waits"]) + 1
+
+
+@pytest.mark.parametrize("row", CASES["errors"], ids=named)
+def test_an_error_of_the_service_becomes_one_of_the_client(
+    row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    body, expected = row["body"], row["expect"]
+    text = body if isinstance(body, str) else json.dumps(body)
+    flaky.faults = lambda _seen: Fault(
+        "answer", status=row["status"], headers=row["headers"], body=text.encode()
+    )
+    with pytest.raises(UndertoneError) as caught:
+        perform(make_twin(**flaky.settings, retry_attempts=2), row["operation"], EXAMPLE_ID)
+    error = caught.value
+    assert type(error).__name__ == expected["error"]
+    assert (error.code, error.status, error.request_id) == (
+        expected["code"],
+        expected["status"],
+        expected["requestId"],
+    )
+    assert expected["messageContains"] in str(error)
+    assert "token=" not in str(error)
+    if "retryAfterSeconds" in expected:
+        assert error.retry_after_seconds == expected["retryAfterSeconds"]
+    for name, value in expected.get("problem", {}).items():
+        assert error.problem is not None
+        assert error.problem[name] == value
+    assert len(flaky.seen) == (3 if expected["retried"] else 1)
+    assert len(waits) == (2 if expected["retried"] else 0)
+
+
+def test_what_is_a_request_id_and_what_is_not() -> None:
+    for request_id in CASES["requestIds"]["accepts"]:
+        check_request_id(request_id)
+    for request_id in CASES["requestIds"]["refuses"]:
+        with pytest.raises(InvalidRequestIdError):
+            check_request_id(request_id)
+
+
+def test_addresses_and_file_names() -> None:
+    urls = CASES["urls"]
+    for row in urls["join"]:
+        assert join_url(row["base"], row["path"], row["query"]) == row["url"]
+    for row in urls["withQuery"]:
+        assert with_query(row["address"], row["query"]) == row["url"]
+    for row in urls["models"]:
+        assert models_url(row["asynchUrl"]) == row["url"]
+    for row in urls["fileNames"]:
+        assert base_name(row["path"]) == row["name"]
+
+
+@pytest.mark.parametrize("row", CASES["parts"], ids=lambda row: f"{row['size']} by {row['partSize']}")
+def test_parts_of_a_recording(row: dict[str, Any]) -> None:
+    if "error" in row:
+        with pytest.raises(UndertoneError) as caught, failing_as(UploadFailedError):
+            plan_parts(row["size"], row["partSize"])
+        assert (type(caught.value).__name__, caught.value.code) == (row["error"], row["code"])
+        return
+    parts = plan_parts(row["size"], row["partSize"])
+    assert len(parts) == row["count"]
+    assert parts[-1].end - parts[-1].start == row["lastSize"]
+
+
+def test_etags_and_time_stamps() -> None:
+    for row in CASES["etags"]:
+        assert is_etag_of(row["etag"], row["md5"]) == row["matches"]
+    for row in CASES["timestamps"]:
+        assert TimelineElement(row["t"], "happy", 1).seconds == row["seconds"]
