@@ -294,6 +294,6 @@ test('whatever the order of steps, deaths and delays, the stores do what the sta
         for (const store of opened) await store.close();
       }
     }),
-    { seed: 20_300_101, numRuns: 120 },
+    { seed: 20_300_101, numRuns: 80 },
   );
 });

@@ -23,7 +23,7 @@ export interface WorkerOptions {
   readonly leaseMs?: number;
 }
 
-const LEASE_MS = 10_000;
+const LEASE_MS = 5_000;
 /** How often an idle worker looks for jobs that nobody told it of. */
 const LOOK_EVERY_MS = 500;
 /** After trouble that is not the recording's fault. */

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tempDir } from '../support/app.ts';
+import { wav } from '../support/wav.ts';
+import { AsynchClient, filesOf } from './support/client.ts';
+import { surviveKills } from './support/crashes.ts';
+import { seeded } from './support/random.ts';
+import { ServerProcess } from './support/server-process.ts';
+
+test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
+  const report = await surviveKills(await tempDir(), 4, seeded(42));
+  assert.deepEqual(report.kills, { upload: 2, completion: 1, processing: 1 });
+});
+
+test('a server that is stopped in peace goes on after its next start, at once', async () => {
+  const dataDir = await tempDir();
+  const server = new ServerProcess(dataDir);
+  await server.start();
+  const client = new AsynchClient(server.url, server.key);
+  const id = await client.upload(wav({ seconds: 200, rate: 8_000 }));
+  await sleep(300);
+  await server.end('SIGTERM');
+  assert.equal((await filesOf(dataDir)).length, 1);
+  await server.start();
+  assert.equal((await client.result(id)).emotions.length, 40);
+  await server.end('SIGTERM');
+  assert.deepEqual(await filesOf(dataDir), []);
+});

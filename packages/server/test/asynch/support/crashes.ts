@@ -1,0 +1,136 @@
+// Uploads to a server that is killed again and again, by a client that never sends twice what was acknowledged.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AsynchResult, InitiateResult } from '@undertone/contract';
+import { wav } from '../../support/wav.ts';
+import { AsynchClient, filesOf, putPart } from './client.ts';
+import { ServerProcess } from './server-process.ts';
+
+export const MOMENTS = ['upload', 'completion', 'processing'] as const;
+export type Moment = (typeof MOMENTS)[number];
+
+export interface CrashReport {
+  uploads: number;
+  kills: Record<Moment, number>;
+  identical: number;
+}
+
+interface Plan {
+  file: number;
+  moment: Moment;
+  delayMs: number;
+}
+
+const FILES = [
+  { seconds: 34.2, tone: 170 },
+  { seconds: 61, tone: 240 },
+  { seconds: 90.05, tone: 120 },
+];
+const PART_BYTES = 300_000;
+
+/** As many uploads as kills; every one must end with the result of an undisturbed run, and no file may stay. */
+export async function surviveKills(
+  dataDir: string,
+  kills: number,
+  random: () => number,
+  say: (line: string) => void = () => undefined,
+): Promise<CrashReport> {
+  const files = FILES.map(({ seconds, tone }) =>
+    wav({
+      seconds,
+      rate: 16_000,
+      sound: (t) => 0.4 * Math.sin(2 * Math.PI * tone * t + 9 * Math.sin(t)) * Math.sin(7 * t),
+    }),
+  );
+  const server = new ServerProcess(dataDir);
+  const report: CrashReport = {
+    uploads: 0,
+    kills: { upload: 0, completion: 0, processing: 0 },
+    identical: 0,
+  };
+  await server.start();
+  try {
+    const expected: AsynchResult['emotions'][] = [];
+    const undisturbed = new AsynchClient(server.url, server.key);
+    for (const file of files) {
+      expected.push((await undisturbed.result(await undisturbed.upload(file, 3))).emotions);
+    }
+    for (let i = 0; i < kills; i++) {
+      const moment = MOMENTS[i % MOMENTS.length] as Moment;
+      const plan: Plan = {
+        file: Math.floor(random() * files.length),
+        moment,
+        delayMs: Math.floor(random() * { upload: 25, completion: 12, processing: 900 }[moment]),
+      };
+      say(`${i + 1}: kill during ${moment}, after ${plan.delayMs} ms`);
+      const emotions = await uploadAndKill(server, files[plan.file] as Buffer, plan);
+      if (same(emotions, expected[plan.file] ?? [])) report.identical++;
+      report.uploads++;
+      report.kills[moment]++;
+    }
+    await nothingLeft(dataDir);
+    return report;
+  } finally {
+    await server.end('SIGKILL');
+  }
+}
+
+async function uploadAndKill(
+  server: ServerProcess,
+  file: Buffer,
+  { moment, delayMs }: Plan,
+): Promise<AsynchResult['emotions']> {
+  const client = new AsynchClient(server.url, server.key);
+  const partCount = Math.ceil(file.length / PART_BYTES);
+  const begun = (await (await client.initiate({ part_count: partCount })).json()) as InitiateResult;
+  let killed: Promise<void> | undefined;
+  function killSoon(): void {
+    killed ??= sleep(delayMs)
+      .then(() => server.end('SIGKILL'))
+      .then(() => server.start());
+  }
+  /** Tries until there is an answer; a server that is away is not one. */
+  async function insist(call: () => Promise<Response>): Promise<Response> {
+    for (;;) {
+      const response = await call().catch(() => null);
+      if (response !== null) return response;
+      await killed;
+      await sleep(20);
+    }
+  }
+
+  const parts: { PartNumber: number; ETag: string }[] = [];
+  const killAt = Math.floor(partCount / 2);
+  for (const { part_number, url } of begun.presigned_urls) {
+    const bytes = file.subarray((part_number - 1) * PART_BYTES, part_number * PART_BYTES);
+    if (moment === 'upload' && part_number - 1 === killAt) killSoon();
+    const answer = await insist(() => putPart(url, bytes));
+    assert.equal(answer.status, 200);
+    parts.push({ PartNumber: part_number, ETag: answer.headers.get('etag') ?? '' });
+  }
+  await (moment === 'upload' ? killed : undefined);
+  if (moment === 'completion') killSoon();
+  // Names every part by what it was acknowledged with: one that is missing would be a 400.
+  const completed = await insist(() => client.complete({ ...begun, parts }));
+  assert.equal(completed.status, 200, await completed.text());
+  if (moment === 'processing') killSoon();
+  await killed;
+  return (await client.result(begun.request_id)).emotions;
+}
+
+function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
+  const shape = (list: AsynchResult['emotions']) => list.map(({ t, emotion }) => `${t} ${emotion}`);
+  assert.deepEqual(shape(actual), shape(expected));
+  // Windows that shared a batch may differ in the last bits, which can turn a rounding over.
+  for (const [i, { confidence }] of actual.entries()) {
+    assert.ok(Math.abs(confidence - (expected[i]?.confidence ?? 0)) < 0.00011);
+  }
+  return actual.every(({ confidence }, i) => confidence === expected[i]?.confidence);
+}
+
+async function nothingLeft(dataDir: string): Promise<void> {
+  for (let tries = 0; (await filesOf(dataDir)).length > 0; tries++) {
+    assert.ok(tries < 100, `left behind: ${await filesOf(dataDir)}`);
+    await sleep(100);
+  }
+}
