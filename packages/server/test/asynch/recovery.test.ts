@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from '../support/app.ts';
+import { Random } from '../support/random.ts';
 import { wav } from '../support/wav.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
 import { surviveKills } from './support/crashes.ts';
-import { seeded } from './support/random.ts';
 import { ServerProcess } from './support/server-process.ts';
 
 test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
-  const report = await surviveKills(await tempDir(), 4, seeded(42));
+  const report = await surviveKills(await tempDir(), 4, new Random(42));
   assert.deepEqual(report.kills, { upload: 2, completion: 1, processing: 1 });
 });
 

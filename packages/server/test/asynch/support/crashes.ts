@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AsynchResult, InitiateResult } from '@undertone/contract';
+import type { Random } from '../../support/random.ts';
 import { wav } from '../../support/wav.ts';
 import { AsynchClient, filesOf, putPart } from './client.ts';
 import { ServerProcess } from './server-process.ts';
@@ -32,7 +33,7 @@ const PART_BYTES = 300_000;
 export async function surviveKills(
   dataDir: string,
   kills: number,
-  random: () => number,
+  random: Random,
   say: (line: string) => void = () => undefined,
 ): Promise<CrashReport> {
   const files = FILES.map(({ seconds, tone }) =>
@@ -58,9 +59,9 @@ export async function surviveKills(
     for (let i = 0; i < kills; i++) {
       const moment = MOMENTS[i % MOMENTS.length] as Moment;
       const plan: Plan = {
-        file: Math.floor(random() * files.length),
+        file: random.integer(0, files.length - 1),
         moment,
-        delayMs: Math.floor(random() * { upload: 25, completion: 12, processing: 900 }[moment]),
+        delayMs: random.integer(0, { upload: 25, completion: 12, processing: 900 }[moment]),
       };
       say(`${i + 1}: kill during ${moment}, after ${plan.delayMs} ms`);
       const emotions = await uploadAndKill(server, files[plan.file] as Buffer, plan);

@@ -1,0 +1,20 @@
+// Kills the real server again and again. See README.md.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { surviveKills } from '../../packages/server/test/asynch/support/crashes.ts';
+import { Random } from '../../packages/server/test/support/random.ts';
+import { machine } from '../discrete/machine.ts';
+
+const { values } = parseArgs({
+  options: { kills: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
+});
+const dataDir = await mkdtemp(join(tmpdir(), 'undertone-recovery-'));
+try {
+  const random = new Random(Number(values.seed));
+  const report = await surviveKills(dataDir, Number(values.kills), random, (line) => console.log(line));
+  console.log(JSON.stringify({ machine: machine(), ...report }));
+} finally {
+  await rm(dataDir, { recursive: true, force: true });
+}
