@@ -11,6 +11,9 @@ import type { AudioInput, DiscreteOptions, DiscreteResult } from './types.ts';
 
 const OPTIONS = ['model', 'signal'] as const;
 
+/** The largest clip over a slow line takes longer than other calls may; whoever is in a hurry gives a signal. */
+const LIMIT_MS = 180_000;
+
 /** Short recordings of 4 to 10 seconds, answered at once. Nothing is retried: the moment would be over. */
 export class DiscreteInterface {
   readonly #begin: () => Context;
@@ -59,7 +62,8 @@ async function post(
   rest: Pick<Call, 'body' | 'headers'>,
 ): Promise<DiscreteResult> {
   const url = withQuery(context.config.discreteUrl, { model });
-  const answer = await context.call({ method: 'POST', url, signal, ...rest });
+  const deadline = AbortSignal.timeout(LIMIT_MS);
+  const answer = await context.call({ method: 'POST', url, signal, deadline, ...rest });
   return readJson<DiscreteResult>(
     answer,
     speakable(url),

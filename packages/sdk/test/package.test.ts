@@ -5,8 +5,8 @@ import { after, before, describe, test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { flakyServer, scrambled, temporaryFile } from './support/clients.ts';
-import { DISCRETE_ANSWER, TIMELINE } from './support/flaky-server.ts';
-import { type Installed, installPacked, nodes, run, typeCheck, typeRoots } from './support/packed.ts';
+import { DISCRETE_ANSWER, type FlakyServer, TIMELINE } from './support/flaky-server.ts';
+import { type Installed, installPacked, run, runtimes, typeCheck, typeRoots } from './support/packed.ts';
 
 const RECORDING = scrambled(300_000);
 
@@ -81,16 +81,15 @@ describe('the packed package', () => {
     }
   });
 
-  test('works from ESM and CommonJS on every Node of this machine from 20 on', async (t) => {
+  test('works from ESM and CommonJS on every Node from 20 on, Deno and Bun of this machine', async (t) => {
     const server = await flakyServer(t);
     const recording = await temporaryFile(t, RECORDING.length);
-    const { apiKey, discreteUrl, asynchUrl } = server.settings;
-    const env = { SERVICE_API_KEY: apiKey, SERVICE_DISCRETE_URL: discreteUrl, SERVICE_ASYNCH_URL: asynchUrl };
-    for (const { path, version } of await nodes()) {
+    const env = environmentOf(server);
+    for (const { command, args, version } of await runtimes()) {
       for (const [name, program] of Object.entries(PROGRAMS)) {
         const file = join(installed.folder, name);
         await writeFile(file, program);
-        const { stdout, stderr } = await run(path, [file, recording], { env });
+        const { stdout, stderr } = await run(command, [...args, file, recording], { env });
         const { result, discrete, kinds } = JSON.parse(stdout);
         assert.deepEqual(result.emotions, TIMELINE, `${version} ${name}`);
         assert.deepEqual(discrete, DISCRETE_ANSWER);
@@ -99,6 +98,21 @@ describe('the packed package', () => {
         assert.equal(stderr, '', 'no warnings');
       }
     }
+  });
+
+  test('does what the first example of its README says', async (t) => {
+    const server = await flakyServer(t);
+    const readme = await readFile(join(installed.folder, 'node_modules/@undertone/sdk/README.md'), 'utf8');
+    const [, example = ''] = /```ts\n(.*?)```/s.exec(readme) ?? [];
+    await writeFile(join(installed.folder, 'example.mjs'), example);
+    for (const name of ['hello.wav', 'interview.wav'])
+      await writeFile(join(installed.folder, name), RECORDING);
+    const { stdout } = await run(process.execPath, ['example.mjs'], {
+      cwd: installed.folder,
+      env: environmentOf(server),
+    });
+    assert.equal(stdout, '0 happy\n5 sad\n6010 angry\n');
+    assert.deepEqual([server.calls('discrete').length, server.uploads.size, server.deleted.size], [1, 1, 1]);
   });
 
   test('types check for users of ESM, CommonJS and browsers, with nothing but their own libraries', async () => {
@@ -151,3 +165,14 @@ describe('the packed package', () => {
     assert(server.assembled(result.request_id).equals(RECORDING));
   });
 });
+
+function environmentOf({ settings }: FlakyServer): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return {
+    PATH,
+    HOME,
+    SERVICE_API_KEY: settings.apiKey,
+    SERVICE_DISCRETE_URL: settings.discreteUrl,
+    SERVICE_ASYNCH_URL: settings.asynchUrl,
+  };
+}

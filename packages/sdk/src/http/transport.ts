@@ -12,7 +12,7 @@ export interface Call {
   readonly headers?: Record<string, string>;
   readonly body?: NonNullable<RequestInit['body']>;
   readonly signal?: AbortSignal | undefined;
-  /** Gives up instead of the usual limit of a minute, for calls that may well take longer. */
+  /** Gives up instead of the usual limit of a minute. */
   readonly deadline?: AbortSignal;
 }
 

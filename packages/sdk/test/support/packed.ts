@@ -35,19 +35,23 @@ export async function installPacked(): Promise<Installed> {
   };
 }
 
-/** Every Node on the PATH, one of each version, the present one first. */
-export async function nodes(): Promise<{ path: string; version: string }[]> {
-  const found = new Map([[process.version, process.execPath]]);
+/** Every Node from 20 on, Deno and Bun on the PATH, one of each version, the present one first. */
+export async function runtimes(): Promise<{ command: string; args: string[]; version: string }[]> {
+  const found = new Map([[process.version, { command: process.execPath, args: [] as string[] }]]);
   const { PATH = '' } = process.env;
   for (const folder of PATH.split(delimiter)) {
-    const path = join(folder, 'node');
-    const version = await run(path, ['--version']).then(
-      ({ stdout }) => stdout.trim(),
-      () => undefined,
-    );
-    if (version && Number(/\d+/.exec(version)?.[0]) >= 20 && !found.has(version)) found.set(version, path);
+    for (const [name, ...args] of [['node'], ['deno', 'run', '--allow-all'], ['bun']] as const) {
+      const command = join(folder, name);
+      const version = await run(command, ['--version']).then(
+        ({ stdout }) => stdout.trim(),
+        () => undefined,
+      );
+      if (!version || found.has(version)) continue;
+      if (name !== 'node' || Number(/\d+/.exec(version)?.[0]) >= 20)
+        found.set(version, { command, args: [...args] });
+    }
   }
-  return [...found].map(([version, path]) => ({ version, path }));
+  return [...found].map(([version, runtime]) => ({ version, ...runtime }));
 }
 
 /** Runs the repository's TypeScript compiler over a folder with a tsconfig.json; throws what it complains of. */
