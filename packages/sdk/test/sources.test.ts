@@ -149,6 +149,21 @@ for (const [what, { change, says }] of Object.entries(CHANGES)) {
   });
 }
 
+test('a file cut short before it is read is said to be so at once, not taken for a bad connection', async (t) => {
+  const server = await flakyServer(t);
+  const path = await temporaryFile(t, 5 * MIB);
+  const { client, waits } = impatientClient({
+    ...server.settings,
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (String(input).includes('initiate')) await truncate(path, 1000);
+      return response;
+    },
+  });
+  await assert.rejects(client.asynch.upload(path), { code: 'file_changed', message: /became shorter/ });
+  assert.deepEqual(waits, []);
+});
+
 test('what is no recording is refused in words', async (t) => {
   const server = await flakyServer(t);
   const { client } = impatientClient(server.settings);

@@ -38,7 +38,6 @@ export async function uploadSource(
     return await failingAs(UploadFailedError, requestId, async () => {
       const delivery = new Delivery(context, source, ticket, settings, reporter);
       await delivery.send(parts);
-      await source.verify();
       await completeAll(context, delivery, parts, settings);
       context.log.info(`Request ${requestId}: ${parts.length} parts sent.`);
       return requestId;
