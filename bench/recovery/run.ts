@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { surviveKills } from '../../packages/server/test/asynch/support/crashes.ts';
+import { ServerProcess } from '../../packages/server/test/asynch/support/server-process.ts';
 import { Random } from '../../packages/server/test/support/random.ts';
 import { machine } from '../discrete/machine.ts';
 
@@ -13,7 +14,9 @@ const { values } = parseArgs({
 const dataDir = await mkdtemp(join(tmpdir(), 'undertone-recovery-'));
 try {
   const random = new Random(Number(values.seed));
-  const report = await surviveKills(dataDir, Number(values.kills), random, (line) => console.log(line));
+  const report = await surviveKills(new ServerProcess(dataDir), Number(values.kills), random, (line) =>
+    console.log(line),
+  );
   console.log(JSON.stringify({ machine: machine(), ...report }));
 } finally {
   await rm(dataDir, { recursive: true, force: true });

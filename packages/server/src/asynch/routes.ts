@@ -66,6 +66,8 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, { a
     app.route({
       method,
       url: PATHS.asynch + initiate,
+      // A HEAD that follows the GET by itself would begin uploads that nobody wants.
+      exposeHeadRoute: false,
       ...operation,
       schema: { ...operation.schema, querystring: InitiateQuery },
       handler: async (request, reply) => {

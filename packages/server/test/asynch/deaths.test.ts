@@ -6,7 +6,8 @@ import { SqliteJobQueue } from '../../src/asynch/stores/sqlite-job-queue.ts';
 import { openDatabase } from '../../src/index.ts';
 import { sharedClassifier, testApp } from '../support/app.ts';
 import { wav } from '../support/wav.ts';
-import { AsynchClient, filesOf, problemOf } from './support/client.ts';
+import { AsynchClient, filesOf } from './support/client.ts';
+import { problemOf } from './support/problem.ts';
 import { Clock } from './support/stores.ts';
 
 /** A service with one queued recording, and the queue as another process has it. */

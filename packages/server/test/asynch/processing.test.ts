@@ -12,7 +12,8 @@ import { formatTimestamp, MODELS, type ModelId, PATHS } from '@undertone/contrac
 import { toResult } from '../../src/index.ts';
 import { sharedClassifier, tempDir, testApp } from '../support/app.ts';
 import { wav, wavHeader } from '../support/wav.ts';
-import { AsynchClient, filesOf, problemOf } from './support/client.ts';
+import { AsynchClient, filesOf } from './support/client.ts';
+import { problemOf } from './support/problem.ts';
 
 const ffmpegPath = await findFfmpeg();
 const service = await testApp({}, { ffmpegPath });
@@ -124,6 +125,20 @@ describe('a recording', () => {
     const { emotions } = await client.result(await client.upload(await readFile(target), 4));
     assert.equal(emotions.length, 3);
   });
+});
+
+test('a large MP4 with its index at the end is read from one file, which is gone afterwards', async () => {
+  assert.ok(ffmpegPath, 'the tests need ffmpeg');
+  const target = join(await tempDir(), 'out.mov');
+  const source = 'sine=300:duration=24:sample_rate=192000';
+  await promisify(execFile)(ffmpegPath, [
+    ...['-loglevel', 'error', '-f', 'lavfi', '-i', source, '-ac', '2', '-c:a', 'pcm_f32le', target],
+  ]);
+  const file = await readFile(target);
+  assert.ok(file.length > 32 * 2 ** 20 && file.indexOf('moov') > file.indexOf('mdat'));
+  const { emotions } = await client.result(await client.upload(file, 5));
+  assert.equal(emotions.length, 5);
+  while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
 });
 
 describe('a recording that cannot be used', () => {

@@ -9,13 +9,14 @@ import { surviveKills } from './support/crashes.ts';
 import { ServerProcess } from './support/server-process.ts';
 
 test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
-  const report = await surviveKills(await tempDir(), 4, new Random(42));
+  const server = new ServerProcess(await tempDir(), { SERVICE_WORKERS: '1' });
+  const report = await surviveKills(server, 4, new Random(42));
   assert.deepEqual(report.kills, { upload: 2, completion: 1, processing: 1 });
 });
 
 test('a server that is stopped in peace goes on after its next start, at once', async () => {
   const dataDir = await tempDir();
-  const server = new ServerProcess(dataDir);
+  const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
   await server.start();
   const client = new AsynchClient(server.url, server.key);
   const id = await client.upload(wav({ seconds: 200, rate: 8_000 }));

@@ -9,7 +9,8 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import { createLogger } from '../../src/index.ts';
 import { sharedClassifier, type TestApp, testApp } from '../support/app.ts';
 import { wav } from '../support/wav.ts';
-import { AsynchClient, filesOf, problemOf } from './support/client.ts';
+import { AsynchClient, filesOf } from './support/client.ts';
+import { problemOf } from './support/problem.ts';
 import { Clock } from './support/stores.ts';
 
 const HOUR = 3_600_000;

@@ -10,8 +10,9 @@ import { DATABASE_FILE, openDatabase } from '../../src/index.ts';
 import { asProblem } from '../../src/problems.ts';
 import { postFile, sharedClassifier, type TestApp, tempDir, testApp } from '../support/app.ts';
 import { wav } from '../support/wav.ts';
-import { AsynchClient, filesOf, problemOf, putPart } from './support/client.ts';
+import { AsynchClient, filesOf, putPart } from './support/client.ts';
 import { type Disk, smallDisk } from './support/disk.ts';
+import { problemOf } from './support/problem.ts';
 
 // Here, so that its threads belong to the file and not to the first test.
 await sharedClassifier();

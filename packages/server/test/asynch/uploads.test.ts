@@ -7,7 +7,8 @@ import { InitiateResult as InitiateResultSchema } from '@undertone/contract/sche
 import Value from 'typebox/value';
 import { testApp } from '../support/app.ts';
 import { head, RawClient } from '../support/socket.ts';
-import { AsynchClient, filesOf, problemOf, putPart } from './support/client.ts';
+import { AsynchClient, filesOf, putPart } from './support/client.ts';
+import { problemOf } from './support/problem.ts';
 import { Clock } from './support/stores.ts';
 
 const service = await testApp();
@@ -44,6 +45,12 @@ describe('initiate', () => {
       assert.ok(Math.abs(hours - 24) < 0.1);
     });
   }
+
+  test('by HEAD begins nothing', async () => {
+    const before = await service.asynch.stores.requests.countByState();
+    assert.equal((await client.initiate({}, 'HEAD')).status, 405);
+    assert.deepEqual(await service.asynch.stores.requests.countByState(), before);
+  });
 
   test('takes up to ten thousand parts', async () => {
     const { presigned_urls } = await begun({ part_count: ASYNCH_LIMITS.maxParts });

@@ -19,14 +19,12 @@ export interface WorkerOptions {
   readonly logger: FastifyBaseLogger;
   readonly ffmpegPath: string | null;
   readonly scratchDir: string;
-  /** A lease that is not renewed for so long belongs to a dead worker. */
-  readonly leaseMs?: number;
 }
 
+/** A lease that is not renewed for so long belongs to a dead worker. */
 const LEASE_MS = 5_000;
 /** How often an idle worker looks for jobs that nobody told it of. */
 const LOOK_EVERY_MS = 500;
-/** After trouble that is not the recording's fault. */
 const TROUBLE_PAUSE_MS = 1_000;
 
 /**
@@ -40,14 +38,12 @@ const TROUBLE_PAUSE_MS = 1_000;
  */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #leaseMs: number;
   readonly #stop = new AbortController();
   #wake = Promise.withResolvers<void>();
   #loop: Promise<void> | undefined;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#leaseMs = options.leaseMs ?? LEASE_MS;
   }
 
   start(): void {
@@ -71,22 +67,27 @@ export class Worker {
       this.#wake = Promise.withResolvers();
       try {
         const job = await this.#claim();
-        if (job === null) await this.#rest(LOOK_EVERY_MS);
+        if (job === null) await this.#rest();
         else await this.#work(job);
       } catch (error) {
         this.#options.logger.error({ err: error }, 'a worker could not go on; it tries again');
-        await this.#rest(TROUBLE_PAUSE_MS);
+        await this.#pause();
       }
     }
   }
 
-  async #rest(ms: number): Promise<void> {
+  /** Until there may be work. */
+  async #rest(): Promise<void> {
     const timer = new AbortController();
-    await Promise.race([
-      this.#wake.promise,
-      sleep(ms, undefined, { signal: timer.signal, ref: false }).catch(() => undefined),
-    ]);
+    const { signal } = timer;
+    const time = sleep(LOOK_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    await Promise.race([this.#wake.promise, time]);
     timer.abort();
+  }
+
+  /** After trouble that is not the recording's fault. */
+  async #pause(): Promise<void> {
+    await sleep(TROUBLE_PAUSE_MS, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
 
   async #claim(): Promise<Job | null> {
@@ -99,7 +100,7 @@ export class Worker {
       );
       await requests.giveBack(requestId, dead.lease);
     }
-    return queue.claim(this.#leaseMs);
+    return queue.claim(LEASE_MS);
   }
 
   async #work(job: Job): Promise<void> {
@@ -114,7 +115,7 @@ export class Worker {
         if (held) await this.#giveBack(job, error);
         else await this.#clearUnlessNeeded(job);
       });
-      if (!this.#stop.signal.aborted && !gone.signal.aborted) await this.#rest(TROUBLE_PAUSE_MS);
+      if (!gone.signal.aborted) await this.#pause();
     }
   }
 
@@ -125,7 +126,7 @@ export class Worker {
       return this.#clearUnlessNeeded(job);
     }
     let progress = () => 0;
-    const stopWatching = watch(job, stores, this.#leaseMs, () => progress(), gone);
+    const stopWatching = watch(job, stores, LEASE_MS, () => progress(), gone);
     try {
       const recording = await this.#open(request, AbortSignal.any([gone.signal, this.#stop.signal]));
       progress = () => recording.progress;
@@ -208,7 +209,7 @@ export class Worker {
         if (storageTrouble(error) === undefined || this.#stop.signal.aborted) throw error;
         this.#options.logger.error({ err: error }, 'the store cannot be written to; trying again');
       }
-      await this.#rest(TROUBLE_PAUSE_MS);
+      await this.#pause();
     }
   }
 }
@@ -222,7 +223,7 @@ function asFailure({ code, message, figures }: AudioError): Failure {
 function lostTooOften(deaths: number): Failure {
   return {
     code: 'processing_failed',
-    detail: `The server was lost ${deaths} times while it processed this recording. Convert it to WAV and try again, or tell the operator.`,
+    detail: `Processing was broken off ${deaths} times. Convert the recording to WAV and try again, or tell the operator.`,
     figures: { attempts: deaths },
   };
 }

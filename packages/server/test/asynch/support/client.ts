@@ -5,14 +5,12 @@ import {
   API_KEY_HEADER,
   ASYNCH_PATHS,
   type AsynchResult,
-  type ErrorCode,
   type InitiateResult,
   PATHS,
-  type Problem,
 } from '@undertone/contract';
 import { AsynchResult as AsynchResultSchema } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
-import { readProblem, type TestApp } from '../../support/app.ts';
+import type { TestApp } from '../../support/app.ts';
 
 export interface Upload extends InitiateResult {
   parts: { PartNumber: number; ETag: string }[];
@@ -118,19 +116,6 @@ export function putPart(
 ): Promise<Response> {
   const init = { method: 'PUT', body, headers, duplex: 'half' };
   return fetch(url, init as RequestInit);
-}
-
-/** Reads an answer as the problem it must be. */
-export async function problemOf(response: Response, code: ErrorCode): Promise<Problem> {
-  return readProblem(
-    {
-      status: response.status,
-      contentType: response.headers.get('content-type'),
-      requestId: response.headers.get('x-request-id'),
-      body: await response.text(),
-    },
-    code,
-  );
 }
 
 /** Every file below a folder, but for the database and the secret of the installation. */

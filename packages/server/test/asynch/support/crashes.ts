@@ -5,7 +5,7 @@ import type { AsynchResult, InitiateResult } from '@undertone/contract';
 import type { Random } from '../../support/random.ts';
 import { wav } from '../../support/wav.ts';
 import { AsynchClient, filesOf, putPart } from './client.ts';
-import { ServerProcess } from './server-process.ts';
+import type { ServerProcess } from './server-process.ts';
 
 export const MOMENTS = ['upload', 'completion', 'processing'] as const;
 export type Moment = (typeof MOMENTS)[number];
@@ -31,7 +31,7 @@ const PART_BYTES = 300_000;
 
 /** As many uploads as kills; every one must end with the result of an undisturbed run, and no file may stay. */
 export async function surviveKills(
-  dataDir: string,
+  server: ServerProcess,
   kills: number,
   random: Random,
   say: (line: string) => void = () => undefined,
@@ -43,7 +43,6 @@ export async function surviveKills(
       sound: (t) => 0.4 * Math.sin(2 * Math.PI * tone * t + 9 * Math.sin(t)) * Math.sin(7 * t),
     }),
   );
-  const server = new ServerProcess(dataDir);
   const report: CrashReport = {
     uploads: 0,
     kills: { upload: 0, completion: 0, processing: 0 },
@@ -69,7 +68,7 @@ export async function surviveKills(
       report.uploads++;
       report.kills[moment]++;
     }
-    await nothingLeft(dataDir);
+    await nothingLeft(server.dataDir);
     return report;
   } finally {
     await server.end('SIGKILL');

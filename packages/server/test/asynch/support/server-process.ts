@@ -8,20 +8,18 @@ const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 /** The real server as a process that can be killed and started again on the same data and port. */
 export class ServerProcess {
   readonly key = 'key-of-no-value';
+  readonly dataDir: string;
   readonly #env: Record<string, string>;
   #child: ChildProcess | undefined;
   #port = '0';
 
   constructor(dataDir: string, env: Record<string, string> = {}) {
+    this.dataDir = dataDir;
     this.#env = { SERVICE_DATA_DIR: dataDir, SERVICE_LOG_LEVEL: 'info', ...env };
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
-  }
-
-  get pid(): number | undefined {
-    return this.#child?.pid;
   }
 
   async start(): Promise<void> {

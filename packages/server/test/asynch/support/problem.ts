@@ -1,0 +1,15 @@
+import type { ErrorCode, Problem } from '@undertone/contract';
+import { readProblem } from '../../support/app.ts';
+
+/** Reads an answer as the problem it must be. */
+export async function problemOf(response: Response, code: ErrorCode): Promise<Problem> {
+  return readProblem(
+    {
+      status: response.status,
+      contentType: response.headers.get('content-type'),
+      requestId: response.headers.get('x-request-id'),
+      body: await response.text(),
+    },
+    code,
+  );
+}
