@@ -1,0 +1,139 @@
+"""Splits, windows, metrics and calibration: the parts that decide whether a figure is honest. numpy alone."""
+import numpy as np
+import pytest
+
+from undertone_training import calibrate, conditions, metrics, splits
+from undertone_training.corpora import Clip
+from undertone_training.pack import Pack
+from undertone_training.windows import by_length, laid_end_to_end, single_clips
+
+
+def clip(speaker, emotion=0, corpus="c"):
+    return Clip(corpus, speaker, emotion, "x", ())
+
+
+def packed(lengths, speakers=None, emotions=None):
+    starts, samples, at = [], [], 0
+    for n in lengths:
+        starts.append(at)
+        size = -(-n // 160) * 160
+        samples.append(np.pad(np.full(n, 1000, np.int16), (0, size - n)))
+        at += size
+    flat = np.concatenate(samples)
+    clips = [clip((speakers or ["a"] * len(lengths))[i], (emotions or [0] * len(lengths))[i]) for i in range(len(lengths))]
+    return Pack(flat, np.ones(at // 160, np.uint8), clips, np.array(starts), np.array(lengths))
+
+
+def test_no_speaker_stands_on_two_sides():
+    clips = [clip(f"s{i % 20}", i % 4) for i in range(200)]
+    sides = splits.assign(clips, {"c": {"share": 0.3}})
+    by_speaker = {}
+    for c, side in zip(clips, sides):
+        by_speaker.setdefault(c.speaker, set()).add(side)
+    assert all(len(s) == 1 for s in by_speaker.values())
+    assert {"train", "validation"} == {side for s in by_speaker.values() for side in s}
+    assert sides == splits.assign(clips, {"c": {"share": 0.3}})
+
+
+def test_a_speaker_on_both_sides_is_named():
+    # The same name in two corpora is the same voice as far as anybody can tell.
+    clips = [clip("anna", corpus="c"), clip("anna", corpus="d")]
+    with pytest.raises(splits.SplitError, match="speaker 'anna' .* stands in both"):
+        splits.assign(clips, {"c": ["anna"], "d": []})
+
+
+def test_a_speaker_that_does_not_exist_is_named():
+    with pytest.raises(splits.SplitError, match="no such speaker: bob"):
+        splits.assign([clip("anna")], {"c": ["bob"]})
+
+
+def test_excluded_speakers_are_neither_trained_on_nor_measured():
+    assert splits.assign([clip("a"), clip("b"), clip("c")], {"c": ["b"]}, {"c": ["c"]}) == [
+        "train", "validation", "excluded"]
+
+
+def test_windows_are_full_and_belong_to_one_speaker_and_emotion():
+    p = packed([40000, 50000, 30000, 20000], ["a", "a", "a", "b"], [0, 0, 1, 0])
+    windows = laid_end_to_end(p, np.ones(4, bool))
+    assert {len(s) for s in windows.samples} == {80000}
+    # 40,000 + 50,000 and two gaps hold one window and too little for another; the other groups are repeated to fill one.
+    assert [(c.speaker, c.emotion) for c in windows.clips] == [("a", 0), ("a", 1), ("b", 0)]
+
+
+def test_single_clips_keep_their_own_length_within_1_to_10_seconds():
+    p = packed([8000, 30001, 400000])
+    assert [len(s) for s in single_clips(p, np.ones(3, bool)).samples] == [16000, 28000, 160000]
+
+
+def test_batches_hold_every_window_once_and_only_one_length():
+    p = packed([16000 + 4000 * (i % 3) for i in range(20)])
+    windows = single_clips(p, np.ones(20, bool))
+    batches = list(by_length(windows, 4))
+    assert sorted(i for b in batches for i in b) == list(range(20))
+    assert all(len({len(windows.samples[i]) for i in b}) == 1 for b in batches)
+
+
+def test_uar_counts_every_class_the_same():
+    truth = np.array([0] * 90 + [1] * 10)
+    p = np.zeros((100, 2))
+    p[:, 0] = 1  # always the large class
+    s = metrics.summary(truth, p)
+    assert s["accuracy"] == 0.9
+    assert s["uar"] == 0.5
+    assert s["recalls"] == [1.0, 0.0]
+
+
+def test_a_class_that_does_not_occur_does_not_count():
+    s = metrics.summary(np.array([0, 1]), np.array([[0.9, 0.05, 0.05], [0.2, 0.7, 0.1]]))
+    assert s["uar"] == 1.0
+    assert s["recalls"][2] is None
+
+
+def overconfident(seed=3, count=4000, classes=4):
+    """Logits whose softmax is three times too steep for how often it is right."""
+    g = np.random.default_rng(seed)
+    logits = g.standard_normal((count, classes)) * 1.5
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    truth = np.array([g.choice(classes, p=row) for row in p])
+    return truth, logits * 3, np.ones(count)
+
+
+def test_calibration_finds_the_temperature_that_was_hidden():
+    truth, logits, speech = overconfident()
+    t = calibrate.fit_temperature([(truth, logits, speech)])
+    assert 2.7 < t < 3.3
+    before = metrics.calibration_error(truth, calibrate.probabilities(logits, speech, 1.0))
+    after = metrics.calibration_error(truth, calibrate.probabilities(logits, speech, t))
+    assert after < 0.03 < before
+
+
+def test_the_chosen_temperature_is_modest_but_not_at_the_cost_of_home():
+    truth, logits, speech = overconfident()
+    home = [(truth, logits / 3, speech)]
+    away = [(truth, logits, speech)]
+    t = calibrate.choose_temperature(home, away, limit=0.05)
+    assert 1.02 < t < 3
+    assert calibrate.pooled_error(home, t) <= 0.05
+
+
+def test_without_speech_the_answer_is_flat_and_with_half_of_it_between():
+    logits = np.array([[5.0, 0, 0, 0]] * 3)
+    p = calibrate.probabilities(logits, np.array([0.0, 0.3, 0.9]), 1.0)
+    assert np.allclose(p[0], 0.25)
+    assert 0.25 < p[1].max() < p[2].max()
+    assert np.allclose(p.sum(1), 1)
+
+
+def test_a_telephone_lets_only_its_band_through():
+    t = np.arange(32000) / 16000
+    for hz, passes in ((100, False), (1000, True), (3000, True), (5000, False)):
+        out = conditions.telephone(0.3 * np.sin(2 * np.pi * hz * t).astype(np.float32))
+        assert (np.std(out) > 0.15) == passes, hz
+
+
+def test_babble_has_the_asked_signal_to_noise_ratio():
+    g = np.random.default_rng(0)
+    voices = [g.standard_normal(16000) for _ in range(8)]
+    samples = g.standard_normal(16000).astype(np.float32)
+    noisy = conditions.babble(voices, 10)(samples, g)
+    assert abs(10 * np.log10((samples**2).mean() / ((noisy - samples) ** 2).mean()) - 10) < 0.1

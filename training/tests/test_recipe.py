@@ -1,0 +1,114 @@
+"""The whole recipe, step by step as a user runs it, on a few generated clips and a small random encoder."""
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import ROOT, voice
+
+RECIPE = """
+work = "runs"
+[training]
+encoder = "{encoder}"
+layers = 2
+halve_after = [1]
+steps = 4
+student_steps = 6
+teachers = 2
+batch = 8
+seconds = 2.0
+[weights]
+mine = ["mine", "yours"]
+[[corpus]]
+name = "mine"
+kind = "csv"
+path = "{corpus}"
+[[corpus]]
+name = "yours"
+kind = "csv"
+path = "{other}"
+[split.validation]
+mine = ["speaker3"]
+yours = ["your3"]
+"""
+
+
+def run(folder, *arguments):
+    return subprocess.run([sys.executable, "-m", "undertone_training", "--recipe", str(folder / "recipe.toml"), *arguments],
+                          cwd=ROOT / "training", capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory, corpus, encoder):
+    folder = tmp_path_factory.mktemp("workshop")
+    other = tmp_path_factory.mktemp("yours") / "clips.csv"
+    table = (corpus / "clips.csv").read_text().splitlines()
+    other.write_text("\n".join([table[0]] + [f"{corpus}/{row}".replace("speaker", "your") for row in table[1:]]))
+    (folder / "recipe.toml").write_text(RECIPE.format(encoder=encoder, corpus=corpus, other=other))
+    return folder
+
+
+def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
+    models, pictures = workshop / "models", workshop / "pictures"
+    for step in (("prepare",), ("train", "mine", "--device", "cpu"),
+                 ("leave-one-out", "mine", "--device", "cpu", "--steps", "2"), ("calibrate", "mine"),
+                 ("export", "mine", "--models", str(models)),
+                 ("evaluate", "mine", "--models", str(models), "--most", "20"), ("card", "--out", str(pictures))):
+        done = run(workshop, *step)
+        assert done.returncode == 0, f"{step}: {done.stderr[-2000:]}"
+        if step[0] in ("train", "prepare"):
+            assert "s left" in done.stderr, "long steps tell how long they will take"
+    session = onnxruntime.InferenceSession(str(models / "mine.onnx"))
+    p = session.run(["4emotions"], {"samples": voice(120, 5.0).astype(np.float32)[None]})[0]
+    assert p.shape == (1, 4)
+    assert abs(p.sum() - 1) < 1e-5
+    row = json.loads((models / "catalog.json").read_text())["weights"]["mine"]
+    assert row["bytes"] == (models / "mine.onnx").stat().st_size
+    assert set(row["figures"]) == {"4emotions", "5emotions", "7emotions"}
+    figures = json.loads((workshop / "runs/mine/figures.json").read_text())
+    assert set(figures["conditions"]) == {"clean", "telephone", "babble 10 dB", "20 dB softer", "20 dB louder"}
+    assert set(figures["calibration"]) == {"mine", "yours"}
+    assert len(list(pictures.glob("*.png"))) == 3
+    assert "| 4emotions |" in (pictures / "figures.md").read_text()
+
+
+def test_steps_in_the_wrong_order_say_what_to_run_first(workshop, tmp_path):
+    (tmp_path / "recipe.toml").write_text((workshop / "recipe.toml").read_text())
+    for step, first in ((("train", "mine"), "prepare"), (("calibrate", "mine"), "train"), (("export", "mine"), "train")):
+        done = run(tmp_path, *step)
+        assert done.returncode == 1
+        assert f"run the step '{first}' first" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("change, message", [
+    (("steps = 4", "stepz = 4"), "unknown setting stepz"),
+    (('mine = ["mine", "yours"]', 'mine = ["hers"]'), "use unknown corpora: hers"),
+    (('mine = ["speaker3"]', 'mine = ["nobody"]'), "no such speaker: nobody"),
+    (('kind = "csv"', 'kind = "tape"'), "unknown kind 'tape'"),
+])
+def test_a_mistake_in_the_recipe_is_named(workshop, tmp_path, change, message):
+    text = (workshop / "recipe.toml").read_text()
+    assert change[0] in text
+    (tmp_path / "recipe.toml").write_text(text.replace(*change, 1))
+    done = run(tmp_path, "prepare")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_weights_that_the_recipe_does_not_name_are_refused(workshop):
+    done = run(workshop, "train", "theirs")
+    assert "no weights 'theirs'" in done.stderr
+    assert done.returncode == 1
+
+
+def test_help_names_every_step():
+    done = subprocess.run([sys.executable, "-m", "undertone_training", "--help"], cwd=ROOT / "training",
+                          capture_output=True, text=True)
+    for step in ("prepare", "train", "leave-one-out", "calibrate", "export", "evaluate", "card"):
+        assert step in done.stdout
+    assert pathlib.Path(ROOT / "training/README.md").is_file()

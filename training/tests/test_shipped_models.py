@@ -1,0 +1,114 @@
+"""The graphs that ship, held to what the card promises and these recordings can show."""
+import hashlib
+import json
+import wave
+
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import RATE, ROOT
+
+MODELS = ROOT / "packages/classifier/models"
+HEADS = ("4emotions", "5emotions", "7emotions")
+VOICES = sorted((ROOT / "examples/voices").glob("*.wav"))
+
+
+@pytest.fixture(scope="module", params=["research", "open"])
+def graph(request):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    session = onnxruntime.InferenceSession(str(MODELS / f"{request.param}.onnx"), options)
+    names = [o.name for o in session.get_outputs()]
+
+    def ask(samples):
+        batch = np.atleast_2d(samples).astype(np.float32)
+        return dict(zip(names, session.run(names, {"samples": batch})))
+
+    return ask
+
+
+def recording(path):
+    with wave.open(str(path)) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16) / 32768
+
+
+def test_files_are_what_the_catalogue_says_and_small_enough():
+    catalog = json.loads((MODELS / "catalog.json").read_text())
+    assert set(catalog["weights"]) == {"research", "open"}
+    for row in catalog["weights"].values():
+        content = (MODELS / row["file"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == row["sha256"]
+        assert len(content) == row["bytes"] <= 25_000_000
+        assert set(row["figures"]) == set(HEADS)
+        assert all(0 < f["uar"] <= 1 and 0 <= f["ece"] < 1 for f in row["figures"].values())
+
+
+def noises(seconds=5.0):
+    g, n = np.random.default_rng(9), int(seconds * RATE)
+    t = np.arange(n) / RATE
+
+    def coloured(slope):
+        f = np.fft.rfftfreq(n)
+        f[0] = f[1]
+        x = np.fft.irfft(np.fft.rfft(g.standard_normal(n)) * f ** (-slope / 2), n)
+        return 0.1 * x / x.std()
+
+    def tones(*hz):
+        return 0.2 * sum(np.sin(2 * np.pi * f * t) for f in hz)
+
+    return {
+        "digital silence": np.zeros(n), "white noise": coloured(0), "pink noise": coloured(1),
+        "traffic": coloured(1.8) * (1 + 0.8 * np.sin(2 * np.pi * 0.3 * t)), "440 Hz": tones(440),
+        "a chord": tones(261.6, 329.6, 392.0), "dial tone": tones(350, 440), "busy tone": tones(480, 620) * (t % 1 < 0.5),
+        "mains hum": tones(50, 100, 150, 200), "a whistle": tones(1800), "one bit of noise": g.integers(-1, 2, n) / 32768,
+    }
+
+
+@pytest.mark.parametrize("seconds", [4.0, 5.0, 10.0])
+def test_where_nobody_speaks_no_emotion_is_claimed(graph, seconds):
+    for name, sound in noises(seconds).items():
+        answer = graph(sound)
+        for head in HEADS:
+            assert answer[head].max() < 0.38, f"{name}: {head} {answer[head]}"
+
+
+def test_speech_in_half_of_the_window_lies_between(graph):
+    """Of the voices that are answered clearly, so that what the other half said does not matter."""
+    clear = 0
+    for path in VOICES:
+        full = np.resize(recording(path), 5 * RATE)
+        half = full.copy()
+        half[len(half) // 2 :] = 0
+        a, b = graph(full)["4emotions"], graph(half)["4emotions"]
+        if a.max() > 0.75:
+            clear += 1
+            assert 0.25 < b.max() < a.max(), path.name
+            assert a.argmax() == b.argmax(), path.name
+    assert clear >= 4
+
+
+def test_probabilities_sum_to_one_and_the_batch_does_not_matter(graph):
+    batch = np.stack([np.resize(recording(p), 5 * RATE) for p in VOICES])
+    together = graph(batch)
+    for head in HEADS:
+        assert np.allclose(together[head].sum(1), 1, atol=1e-5)
+    for i in (0, 4, 9):
+        alone = graph(batch[i])
+        for head in HEADS:
+            assert np.abs(alone[head][0] - together[head][i]).max() < 0.005
+
+
+def test_loudness_does_not_change_the_main_emotion(graph):
+    for path in VOICES:
+        samples = recording(path)
+        loud = np.round(samples * 10 * 32768) / 32768
+        soft = np.round(samples * 0.1 * 32768) / 32768
+        mains = {int(graph(x)["4emotions"].argmax()) for x in (samples, loud, soft)}
+        assert len(mains) == 1, path.name
+
+
+def test_most_example_voices_are_answered_as_they_were_meant(graph):
+    catalog = json.loads((MODELS / "catalog.json").read_text())
+    emotions = next(m["emotions"] for m in catalog["models"] if m["id"] == "7emotions")
+    right = sum(emotions[int(graph(recording(p))["7emotions"].argmax())] == p.stem.split("-")[0] for p in VOICES)
+    assert right >= 7

@@ -1,0 +1,101 @@
+"""What rooms, telephones, microphones and other people do to a voice. Whole batches at once, on any device."""
+import math
+
+import torch
+
+from .sounds import coloured_noise
+
+RATE = 16000
+TAIL = 8000  # half a second of room
+
+
+def _chosen(count, chance, device, g):
+    return torch.rand(count, 1, device=device, generator=g) < chance
+
+
+def _uniform(count, low, high, device, g):
+    return low + (high - low) * torch.rand(count, 1, device=device, generator=g)
+
+
+def colouring(count, bins, device, g, strength=1.0):
+    """A gain for each frequency: microphone curves, tilts and band limits down to a telephone's. -> (gain, phone?)"""
+    hz = torch.linspace(0, RATE / 2, bins, device=device)[None]
+    points = 10
+    place = (torch.log2(hz.clamp(min=60) / 60) / math.log2(8000 / 60) * (points - 1)).clamp(0, points - 1.001)
+    left = place.long()
+    knots = torch.randn(count, points, device=device, generator=g) * 4 * strength
+    curve = knots.gather(1, left.expand(count, -1)) * (1 - (place - left)) + knots.gather(
+        1, (left + 1).expand(count, -1)) * (place - left)
+    tilt = _uniform(count, -3, 3, device, g) * strength * torch.log2(hz.clamp(min=60) / 1000)
+    gain_db = torch.where(_chosen(count, 0.6, device, g), curve + tilt, torch.zeros_like(curve))
+    phone = _chosen(count, 0.22, device, g)
+    low = torch.where(phone, _uniform(count, 150, 350, device, g), _uniform(count, 20, 150, device, g))
+    high = torch.where(phone, _uniform(count, 3200, 3900, device, g), _uniform(count, 3500, 9000, device, g))
+    banded = phone | _chosen(count, 0.15, device, g)
+    limit = 1 / (1 + (low / hz.clamp(min=1)) ** 8) / (1 + (hz / high) ** 24)
+    gain = 10 ** (gain_db / 20) * torch.where(banded, limit.sqrt(), torch.ones_like(limit))
+    return gain, phone
+
+
+def rooms(count, device, g, chance=0.35):
+    """Impulse responses: the direct sound and a decaying tail."""
+    t = torch.arange(TAIL, device=device)[None] / RATE
+    decay = _uniform(count, 0.08, 0.7, device, g)
+    tail = torch.randn(count, TAIL, device=device, generator=g) * torch.exp(-6.9 * t / decay)
+    tail = tail * (t > 0.002)
+    tail = tail / tail.pow(2).sum(1, keepdim=True).sqrt().clamp(min=1e-9)
+    wet = 10 ** (_uniform(count, -18, 3, device, g) / 20) * _chosen(count, chance, device, g)
+    response = tail * wet
+    response[:, 0] += 1
+    return response
+
+
+def mu_law(x, levels=255.0):
+    """Eight-bit companding, there and back."""
+    peak = x.abs().amax(1, keepdim=True).clamp(min=1e-6)
+    y = x / peak
+    y = torch.sign(y) * torch.log1p(levels * y.abs()) / math.log1p(levels)
+    y = torch.round(y * 127) / 127
+    return torch.sign(y) * (torch.expm1(y.abs() * math.log1p(levels))) / levels * peak
+
+
+def add_at(x, other, snr_db, chosen):
+    """Adds a sound at a signal-to-noise ratio where chosen."""
+    power = x.pow(2).mean(1, keepdim=True)
+    other = other / other.pow(2).mean(1, keepdim=True).sqrt().clamp(min=1e-9)
+    return x + torch.where(chosen, other * (power * 10 ** (-snr_db / 10)).sqrt(), torch.zeros_like(x))
+
+
+def augment(x, babble, g=None):
+    """x, babble: [batch, samples]. Rooms, noise, talk in the background, colouring, telephones, clipping."""
+    count, samples = x.shape
+    device = x.device
+    x = x + 1e-5 * torch.randn(x.shape, device=device, generator=g)
+    n = 1 << (samples + TAIL - 1).bit_length()
+    spectrum = torch.fft.rfft(x, n=n) * torch.fft.rfft(rooms(count, device, g), n=n)
+    x = torch.fft.irfft(spectrum, n=n)[:, :samples]
+    slope = 2 * torch.rand(count, device=device, generator=g)
+    hiss = coloured_noise(count, samples, slope, device, g)
+    x = add_at(x, hiss, _uniform(count, 3, 45, device, g), _chosen(count, 0.5, device, g))
+    x = add_at(x, babble, _uniform(count, 4, 25, device, g), _chosen(count, 0.3, device, g))
+    gain, phone = colouring(count, n // 2 + 1, device, g)
+    x = torch.fft.irfft(torch.fft.rfft(x, n=n) * gain, n=n)[:, :samples]
+    x = torch.where(phone & _chosen(count, 0.7, device, g), mu_law(x), x)
+    peak = x.abs().amax(1, keepdim=True)
+    limit = peak * _uniform(count, 0.2, 0.8, device, g)
+    return torch.where(_chosen(count, 0.08, device, g), torch.maximum(torch.minimum(x, limit), -limit), x)
+
+
+def mask_mel(mel, g=None, chance=0.5):
+    """Hides bands and moments of the log-mel picture from the encoder (they take its mean)."""
+    count, bands, frames = mel.shape
+    device = mel.device
+    hidden = torch.zeros(count, bands, frames, dtype=torch.bool, device=device)
+    for axis, size, widest, times in ((1, bands, 12, 2), (2, frames, 40, 2)):
+        for _ in range(times):
+            width = _uniform(count, 0, min(widest, size // 4), device, g)
+            begin = torch.rand(count, 1, device=device, generator=g) * (size - width)
+            grid = torch.arange(size, device=device)[None]
+            strip = (grid >= begin) & (grid < begin + width) & _chosen(count, chance, device, g)
+            hidden |= strip[:, :, None] if axis == 1 else strip[:, None, :]
+    return torch.where(hidden, mel.mean((1, 2), keepdim=True), mel)

@@ -1,0 +1,92 @@
+"""Reads recipe.toml: one file says everything a run does. Unknown or missing settings are named, not guessed."""
+import pathlib
+import tomllib
+from dataclasses import dataclass, field, fields
+from typing import Dict, List
+
+
+class ConfigError(ValueError):
+    pass
+
+
+@dataclass
+class Corpus:
+    name: str
+    kind: str
+    path: str
+    licence: str = ""
+    commercial_use: bool = False
+    weight: float = 1.0
+    single: bool = False  # measured utterance by utterance, not in windows laid end to end
+
+
+@dataclass
+class Training:
+    encoder: str  # the pretrained encoder, .npz
+    layers: int = 6
+    halve_after: List[int] = field(default_factory=list)
+    steps: int = 1800
+    batch: int = 128
+    seconds: float = 5.0
+    encoder_rate: float = 5e-5
+    head_rate: float = 1e-3
+    layer_decay: float = 0.9
+    weight_decay: float = 0.01
+    warmup: float = 0.08
+    averaging: float = 0.995
+    votes: float = 0.25
+    smoothing: float = 0.05
+    dropout: float = 0.2
+    seed: int = 1
+    teachers: int = 0  # models trained first; the shipped one learns from their common answer
+    distill: float = 0.5  # share of the teachers' answer in what is learnt
+    student_steps: int = 2500
+    rounding_from: float = 0.6  # share of the student's steps after which products are rounded as in the shipped graph
+
+
+@dataclass
+class Recipe:
+    corpora: List[Corpus]
+    training: Training
+    weights: Dict[str, List[str]]  # name of a set of weights -> the corpora it is made of
+    validation: Dict[str, object]
+    excluded: Dict[str, List[str]]
+    work: pathlib.Path
+
+
+def _fill(kind, table, where):
+    known = {f.name for f in fields(kind)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise ConfigError(f"{where}: unknown setting {', '.join(unknown)} (known: {', '.join(sorted(known))})")
+    try:
+        return kind(**table)
+    except TypeError as problem:
+        raise ConfigError(f"{where}: {problem}")
+
+
+def read(path):
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise ConfigError(f"no such recipe: {path}")
+    try:
+        table = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as problem:
+        raise ConfigError(f"{path}: {problem}")
+    base = path.parent
+    corpora = [_fill(Corpus, row, f"{path}: corpus {row.get('name', '?')}") for row in table.get("corpus", [])]
+    if not corpora:
+        raise ConfigError(f"{path}: no [[corpus]] given")
+    for corpus in corpora:
+        corpus.path = str(base / corpus.path)
+    training = _fill(Training, table.get("training", {}), f"{path}: [training]")
+    training.encoder = str(base / training.encoder)
+    names = [c.name for c in corpora]
+    weights = table.get("weights", {"all": names})
+    for name, used in weights.items():
+        unknown = sorted(set(used) - set(names))
+        if unknown:
+            raise ConfigError(f"{path}: weights '{name}' use unknown corpora: {', '.join(unknown)}")
+    split = table.get("split", {})
+    return Recipe(corpora, training, weights, split.get("validation", {}), split.get("excluded", {}),
+                  base / table.get("work", "runs"))

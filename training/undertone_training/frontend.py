@@ -1,0 +1,52 @@
+"""Fixed figures and tables that training and export share: sizes, the Fourier kernels, the mel bands. numpy alone."""
+import math
+
+import numpy as np
+
+SAMPLE_RATE = 16000
+WIDTH = 512
+HEADS = 8
+FFT, HOP, MELS = 400, 160, 80
+# Bands above this are left empty: bringing a recording to 16 kHz takes them away, and a recording that was made at
+# 16 kHz must not be heard otherwise for still having them.
+HIGHEST_HZ = 7200.0
+MAX_POSITIONS = 500  # 10 s at the 50 frames a second that follow the convolutions
+
+
+def mel_filters(n_fft=FFT, n_mels=MELS, rate=SAMPLE_RATE):
+    """Slaney-style mel bands: linear below 1 kHz, logarithmic above, each of unit area."""
+    linear_step, break_hz = 200.0 / 3, 1000.0
+    break_mel, log_step = break_hz / linear_step, math.log(6.4) / 27.0
+
+    def to_mel(hz):
+        return hz / linear_step if hz < break_hz else break_mel + math.log(hz / break_hz) / log_step
+
+    mels = np.linspace(0.0, to_mel(rate / 2), n_mels + 2)
+    hz = np.where(
+        mels < break_mel, mels * linear_step, break_hz * np.exp(log_step * (mels - break_mel))
+    )
+    bins = np.linspace(0, rate / 2, n_fft // 2 + 1)
+    rising = (bins[None] - hz[:-2, None]) / (hz[1:-1] - hz[:-2])[:, None]
+    falling = (hz[2:, None] - bins[None]) / (hz[2:] - hz[1:-1])[:, None]
+    bank = np.maximum(0, np.minimum(rising, falling)) * (2.0 / (hz[2:] - hz[:-2]))[:, None]
+    bank[hz[2:] > HIGHEST_HZ] = 0
+    return bank.astype(np.float32)
+
+
+def dft_kernels(n_fft=FFT):
+    """Real and imaginary parts of a Hann-windowed DFT as the kernels of one convolution."""
+    n = np.arange(n_fft)
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * n / n_fft)
+    phase = 2 * np.pi * np.outer(np.arange(n_fft // 2 + 1), n) / n_fft
+    kernels = np.concatenate([np.cos(phase), -np.sin(phase)]) * window
+    return kernels[:, None].astype(np.float32)
+
+# The loudness every window is brought to, and the one below which it is left alone as silence.
+TARGET_RMS, SILENCE_RMS = 0.06, 1e-4
+
+# A window counts as full of speech from this share of voiced frames on: talk has pauses of its own.
+FULL_SPEECH = 0.6
+
+# 7-bit weights: on x86-64 chips without VNNI two products of an unsigned and a signed byte are added in
+# 16 bits, and 255 * 64 * 2 is the most that does not overflow there.
+WEIGHT_LEVELS = 63

@@ -1,0 +1,54 @@
+"""The voice model: encoder, a learned mix of its layers, weighted statistics over time, one head per model.
+
+A second output tells frame by frame whether there is a voice at all; where there is none, the answer is flat.
+"""
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from .encoder import Encoder, LogMel
+from .frontend import FULL_SPEECH, WIDTH
+from .labels import MODELS
+
+EMBEDDING = 256
+ATTENTION = 128
+
+
+class VoiceModel(nn.Module):
+    def __init__(self, layers=6, halve_after=(), dropout=0.2):
+        super().__init__()
+        self.mel = LogMel()
+        self.encoder = Encoder(layers, halve_after)
+        self.layer_weights = nn.Parameter(torch.zeros(layers + 1))
+        self.norm = nn.LayerNorm(WIDTH)
+        self.voice = nn.Linear(WIDTH, 1)
+        self.attention = nn.Sequential(nn.Linear(WIDTH, ATTENTION), nn.Tanh(), nn.Linear(ATTENTION, 1))
+        self.embed = nn.Linear(2 * WIDTH, EMBEDDING)
+        self.dropout = nn.Dropout(dropout)
+        self.heads = nn.ModuleDict({name: nn.Linear(EMBEDDING, size) for name, size in MODELS.items()})
+
+    def from_mel(self, mel):
+        """-> logits of each head, and the logit of voice in each frame."""
+        x = self.norm(self.encoder(mel, self.layer_weights.softmax(0)))
+        voice = self.voice(x).squeeze(2)
+        weight = self.attention(x).float().softmax(1)
+        x = x.float()
+        mean = (x * weight).sum(1)
+        deviation = ((x * x * weight).sum(1) - mean * mean).clamp(min=1e-5).sqrt()
+        embedding = F.gelu(self.embed(torch.cat([mean, deviation], 1)))
+        embedding = self.dropout(embedding)
+        return {name: head(embedding) for name, head in self.heads.items()}, voice
+
+    def forward(self, samples):
+        return self.from_mel(self.mel(samples))
+
+
+def speech_share(voice):
+    """Share of frames with a voice in them, from their logits."""
+    return voice.float().sigmoid().mean(1)
+
+
+def blend(probabilities, share):
+    """Moves an answer towards the flat one in proportion to the speech that is missing."""
+    amount = (share / FULL_SPEECH).clamp(0, 1)[:, None]
+    return amount * probabilities + (1 - amount) / probabilities.shape[1]

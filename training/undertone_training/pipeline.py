@@ -1,0 +1,91 @@
+"""The order of things: teachers, then the model that learns from them; and the same with one corpus left out in turn."""
+import copy
+
+import numpy as np
+import torch
+
+from . import quantise, splits
+from .train import fit, new_model
+from .windows import laid_end_to_end, single_clips
+
+
+def sides(pack, recipe):
+    return np.array(splits.assign(pack.clips, recipe.validation, recipe.excluded))
+
+
+def corpus_weights(recipe):
+    return {c.name: c.weight for c in recipe.corpora}
+
+
+def of(pack, names):
+    """Which clips belong to the named corpora."""
+    return np.array([c.corpus in names for c in pack.clips])
+
+
+def spoken(pack):
+    """Which clips are speech: songs help in training, and are no part of any figure."""
+    return np.array([c.part != "song" for c in pack.clips])
+
+
+def train_weights(pack, recipe, name, device):
+    """-> (the model to ship, with rounding on; its teachers)."""
+    teachers = [train_teacher(pack, recipe, name, number, device) for number in range(recipe.training.teachers)]
+    return train_student(pack, recipe, name, teachers, device), teachers
+
+
+def trained_clips(pack, recipe, name):
+    return (sides(pack, recipe) == "train") & of(pack, recipe.weights[name])
+
+
+def train_teacher(pack, recipe, name, number, device):
+    training = copy.copy(recipe.training)
+    training.halve_after = teacher_halving(recipe.training, number)
+    return fit(pack, trained_clips(pack, recipe, name), corpus_weights(recipe), training, device,
+               seed=training.seed + number, label=f"{name}, teacher {number + 1} of {training.teachers}")
+
+
+def teacher_halving(training, number):
+    """Every other teacher hears at the full frame rate: teachers that differ know more together."""
+    return [] if number % 2 else training.halve_after
+
+
+def train_student(pack, recipe, name, teachers, device):
+    training = recipe.training
+    alike = [t for t in teachers if list(t.encoder.halve_after) == list(training.halve_after)]
+    student = averaged(alike) if alike else new_model(training, device)
+    return fit(pack, trained_clips(pack, recipe, name), corpus_weights(recipe), training, device, model=student,
+               teachers=teachers, steps=training.student_steps, rounding=True, seed=training.seed + 100,
+               label=f"{name}, shipped model")
+
+
+def averaged(models):
+    """The mean of the weights of models that began alike."""
+    result = copy.deepcopy(models[0])
+    with torch.no_grad():
+        for parameter, *others in zip(result.parameters(), *(m.parameters() for m in models[1:])):
+            for other in others:
+                parameter.add_(other)
+            parameter.div_(len(models))
+    return result
+
+
+def train_without(pack, recipe, name, left_out, device, steps=None):
+    """One model of a set of weights that never heard a corpus (None: only the validation speakers are left out)."""
+    side = sides(pack, recipe)
+    keep = of(pack, recipe.weights[name]) & (side != "excluded")
+    keep &= (side == "train") if left_out is None else ~of(pack, [left_out])
+    label = f"without {left_out}" if left_out else "without validation speakers"
+    return fit(pack, keep, corpus_weights(recipe), recipe.training, device, steps=steps, label=label)
+
+
+def measured_windows(pack, recipe, corpus, side=None):
+    """The windows a corpus is measured on: validation speakers, or all but the excluded ones if side is None."""
+    sides_ = sides(pack, recipe)
+    keep = of(pack, [corpus.name]) & spoken(pack) & ((sides_ == side) if side else (sides_ != "excluded"))
+    return single_clips(pack, keep) if corpus.single else laid_end_to_end(pack, keep)
+
+
+def numpy_state(model):
+    """Weights as numpy arrays and the ranges of the rounded products: all that export needs."""
+    state = {k: v.detach().cpu().numpy() for k, v in model.state_dict().items() if ".rounding." not in k}
+    return state, quantise.ranges(model)

@@ -1,0 +1,52 @@
+"""Who is trained on, who is measured, who is left alone. Whole speakers, never parts of one."""
+import hashlib
+
+SHARE = 0.15
+
+
+class SplitError(ValueError):
+    pass
+
+
+def _chance(speaker):
+    """A number from 0 to 1 that depends on the speaker's name alone."""
+    return int(hashlib.sha256(speaker.encode()).hexdigest()[:8], 16) / 2**32
+
+
+def assign(clips, validation=None, excluded=None):
+    """-> for each clip 'train', 'validation' or 'excluded'.
+
+    `excluded`: corpus -> names of speakers. `validation`: corpus -> names, or {"share": 0.15, "never": [names]} for
+    a share of its speakers chosen by their names, so that a run can be repeated. A corpus it does not name gives
+    up SHARE of its speakers.
+    """
+    validation, excluded = validation or {}, excluded or {}
+    present = {}
+    for clip in clips:
+        present.setdefault(clip.corpus, set()).add(clip.speaker)
+    for corpus, names in [*validation.items(), *excluded.items()]:
+        named = names.get("never", []) if isinstance(names, dict) else names
+        unknown = sorted(set(named) - present.get(corpus, set(named)))
+        if unknown:
+            raise SplitError(f"split of '{corpus}': no such speaker: {', '.join(unknown)}")
+    result = []
+    for clip in clips:
+        wanted = validation.get(clip.corpus, {"share": SHARE})
+        if clip.speaker in excluded.get(clip.corpus, ()):
+            result.append("excluded")
+        elif isinstance(wanted, dict):
+            chosen = _chance(clip.speaker) < wanted.get("share", SHARE) and clip.speaker not in wanted.get("never", ())
+            result.append("validation" if chosen else "train")
+        else:
+            result.append("validation" if clip.speaker in wanted else "train")
+    check(clips, result)
+    return result
+
+
+def check(clips, sides):
+    """No speaker may stand on two sides; speakers are told apart by name across all corpora."""
+    seen = {}
+    for clip, side in zip(clips, sides):
+        other = seen.setdefault(clip.speaker, side)
+        if other != side:
+            raise SplitError(f"speaker '{clip.speaker}' ({clip.corpus}) stands in both '{other}' and '{side}'")
