@@ -13,6 +13,7 @@ import { toResult } from '../../src/index.ts';
 import { sharedClassifier, tempDir, testApp } from '../support/app.ts';
 import { wav, wavHeader } from '../support/wav.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
+import { longWav } from './support/long-wav.ts';
 import { problemOf } from './support/problem.ts';
 
 const ffmpegPath = await findFfmpeg();
@@ -174,7 +175,7 @@ describe('a recording that cannot be used', () => {
 
 describe('while it is processed', () => {
   /** Half an hour at 8 kHz: some seconds of work for one thread. */
-  const long = wav({ seconds: 1_800, rate: 8_000 });
+  const long = longWav(1_800);
 
   async function processing(id: string): Promise<void> {
     for (;;) {

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from '../support/app.ts';
 import { Random } from '../support/random.ts';
-import { wav } from '../support/wav.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
 import { surviveKills } from './support/crashes.ts';
+import { longWav } from './support/long-wav.ts';
 import { ServerProcess } from './support/server-process.ts';
 
 test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
@@ -19,12 +19,12 @@ test('a server that is stopped in peace goes on after its next start, at once', 
   const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
   await server.start();
   const client = new AsynchClient(server.url, server.key);
-  const id = await client.upload(wav({ seconds: 200, rate: 8_000 }));
+  const id = await client.upload(longWav(400));
   await sleep(300);
   await server.end('SIGTERM');
   assert.equal((await filesOf(dataDir)).length, 1);
   await server.start();
-  assert.equal((await client.result(id)).emotions.length, 40);
+  assert.equal((await client.result(id)).emotions.length, 80);
   await server.end('SIGTERM');
   assert.deepEqual(await filesOf(dataDir), []);
 });

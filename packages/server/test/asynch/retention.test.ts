@@ -10,6 +10,7 @@ import { createLogger } from '../../src/index.ts';
 import { sharedClassifier, type TestApp, testApp } from '../support/app.ts';
 import { wav } from '../support/wav.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
+import { longWav } from './support/long-wav.ts';
 import { problemOf } from './support/problem.ts';
 import { Clock } from './support/stores.ts';
 
@@ -140,7 +141,7 @@ describe('24 hours after it was made', () => {
 
   test('a recording that waits or is being processed is gone, and its processing stops', async () => {
     const { service, client, clock } = await timed();
-    const long = wav({ seconds: 1_200, rate: 8_000 });
+    const long = longWav(1_200);
     const ids = [await client.upload(long), await client.upload(long), await client.upload(long)];
     service.asynch.start();
     const { requests, queue } = service.asynch.stores;

@@ -120,7 +120,12 @@ export function putPart(
 
 /** Every file below a folder, but for the database and the secret of the installation. */
 export async function filesOf(dataDir: string): Promise<string[]> {
-  const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
+  const entries = await readdir(dataDir, { recursive: true, withFileTypes: true }).catch(async (error) => {
+    // A folder went away while it was being listed.
+    if (error.code !== 'ENOENT') throw error;
+    return null;
+  });
+  if (entries === null) return filesOf(dataDir);
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`.slice(dataDir.length + 1))
