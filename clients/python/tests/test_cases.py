@@ -170,9 +170,7 @@ def test_an_error_of_the_service_becomes_one_of_the_client(
 ) -> None:
     body, expected = row["body"], row["expect"]
     text = body if isinstance(body, str) else json.dumps(body)
-    flaky.faults = lambda _seen: Fault(
-        "answer", status=row["status"], headers=row["headers"], body=text.encode()
-    )
+    flaky.faults = lambda _seen: Fault("answer", status=row["status"], headers=row["headers"], body=text.encode())
     with pytest.raises(UndertoneError) as caught:
         perform(make_twin(**flaky.settings, retry_attempts=2), row["operation"], EXAMPLE_ID)
     error = caught.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -13,10 +14,18 @@ from ._steps import Answer, Pieces
 from ._urls import speakable
 
 if TYPE_CHECKING:
+    import ssl
+
     from ._steps import Send
 
 #: Seconds within which a server takes a connection, if it is there at all.
 _CONNECT_SECONDS = 10
+
+
+@lru_cache(maxsize=1)
+def trust() -> ssl.SSLContext:
+    """Read the certificates this machine trusts, once: it takes longer than most requests."""
+    return httpx.create_ssl_context()
 
 
 def arguments_of(request: Send) -> dict[str, Any]:

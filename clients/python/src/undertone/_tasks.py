@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from ._http import answer_of, arguments_of, lost
+from ._http import answer_of, arguments_of, lost, trust
 from ._log import unlogged_by_httpx
 from ._steps import Answer, Do, Pieces, Send, Step, Steps, Wait, advance
 
@@ -87,7 +87,8 @@ class TaskRunner:
         """Give the client of this loop: connections belong to one, and a program may run several in turn."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            self._client, self._loop = httpx.AsyncClient(limits=httpx.Limits()), loop
+            self._client = httpx.AsyncClient(verify=trust(), limits=httpx.Limits())
+            self._loop = loop
         return self._client
 
 

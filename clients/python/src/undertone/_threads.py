@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import httpx
 
-from ._http import answer_of, arguments_of, lost
+from ._http import answer_of, arguments_of, lost, trust
 from ._log import unlogged_by_httpx
 from ._steps import Answer, Do, Pieces, Send, Step, Steps, Wait, advance
 
@@ -66,7 +66,7 @@ class ThreadRunner:
 
     def _send(self, request: Send) -> Answer:
         with self._lock:
-            self._client = self._client or httpx.Client()
+            self._client = self._client or httpx.Client(verify=trust())
             client = self._client
         return _exchange(client, request)
 
@@ -95,7 +95,7 @@ class _Lanes:
         self._failures: list[BaseException] = []
 
     def run(self, lanes: Sequence[Steps[None]]) -> None:
-        with httpx.Client(limits=httpx.Limits()) as client:
+        with httpx.Client(verify=trust(), limits=httpx.Limits()) as client:
             runner = _LaneRunner(client, self)
             threads = [
                 threading.Thread(target=self._run_lane, args=(runner, lane), name="undertone-part", daemon=True)

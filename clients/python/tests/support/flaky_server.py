@@ -193,11 +193,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer_or_fail(self, state: FlakyServer) -> None:
         seen = state.note(self.path, {name.lower(): value for name, value in self.headers.items()})
         fault = state.faults(seen)
+        length = int(self.headers.get("content-length", 0))
         if fault and fault.kind == "cut":
-            self._receive(fault.after_bytes)
+            self._receive(min(fault.after_bytes, length))
             self._cut()
             return
-        length = int(self.headers.get("content-length", 0))
         digest, body = self._receive(length)
         seen.body = body
         if fault and fault.kind == "slow":

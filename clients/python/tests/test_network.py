@@ -1,0 +1,241 @@
+"""What happens when the network, or the other end, does not behave."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import pickle
+import random
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Callable
+
+import pytest
+
+from undertone import AsyncEmotionClient, UploadFailedError
+
+from .support.clients import MIB, scrambled
+from .support.flaky_server import KEY, Fault, FlakyServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import MakeTwin
+    from .support.flaky_server import Seen
+
+RECORDING = scrambled(3 * MIB + 1234)
+
+SURVIVED = {
+    "refused with 500": Fault("answer", status=500),
+    "refused with 503 and Retry-After": Fault("answer", status=503, headers={"retry-after": "1"}),
+    "cut before the first byte": Fault("cut"),
+    "cut in the middle": Fault("cut", after_bytes=300_000),
+    "taken but the answer gets lost": Fault("silent"),
+    "acknowledged without an ETag": Fault("no-etag"),
+    "damaged on the way": Fault("damage"),
+    "acknowledged without an ETag and never kept": Fault("forget"),
+}
+
+pytestmark = pytest.mark.usefixtures("waits")
+
+
+@pytest.mark.parametrize("fault", SURVIVED.values(), ids=SURVIVED)
+def test_the_file_arrives_whole_when_a_part_is(fault: Fault, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    flaky.faults = lambda seen: fault if (seen.part, seen.time) == (2, 0) else None
+    request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
+    assert flaky.assembled(request_id) == RECORDING
+
+
+def test_whatever_the_network_does_the_file_is_right_or_the_error_is_clear_and_nothing_stays(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    chance = random.Random(20_261)
+    recording = RECORDING[: 2 * MIB + 99]
+    choices = [*SURVIVED.values(), None, None, None]
+    outcomes = set()
+    for _ in range(20):
+        plan = [[chance.choice(choices) for _ in range(5)] for _ in range(3)]
+        flaky.seen.clear()
+        flaky.uploads.clear()
+
+        def faults(seen: Seen, plan: list[list[Fault | None]] = plan) -> Fault | None:
+            return plan[seen.part - 1][seen.time] if seen.part is not None and seen.time < 5 else None
+
+        flaky.faults = faults
+        twin = make_twin(**flaky.settings, part_size=MIB, max_threads=2)
+        try:
+            request_id = twin.asynch.upload(recording)
+        except UploadFailedError as error:
+            assert "after 3 retries" in str(error) or "send them again" in str(error)
+            assert flaky.uploads == {}
+            outcomes.add("failed")
+        else:
+            assert flaky.assembled(request_id) == recording
+            outcomes.add("arrived")
+    assert "arrived" in outcomes
+
+
+def test_a_part_that_stays_damaged_is_an_error_in_the_end_and_never_a_wrong_file(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    flaky.faults = lambda seen: Fault("damage") if seen.part == 1 else None
+    with pytest.raises(UploadFailedError, match=r"^Part 1 arrived damaged\. \(after 3 retries\)$") as caught:
+        make_twin(**flaky.settings).asynch.upload(RECORDING)
+    assert caught.value.code == "etag_mismatch"
+    assert flaky.calls("complete") == []
+
+
+def test_parts_the_service_says_it_does_not_hold_are_sent_once_more_and_only_those(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    flaky.faults = lambda seen: Fault("forget") if (seen.part, seen.time) == (3, 0) else None
+    request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
+    assert flaky.assembled(request_id) == RECORDING
+    assert sorted(seen.part or 0 for seen in flaky.calls("part")) == [1, 2, 3, 3, 4]
+    assert len(flaky.calls("complete")) == 2
+
+
+def test_an_answer_to_the_last_call_that_gets_lost_does_no_harm(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    flaky.faults = lambda seen: Fault("silent") if (seen.route, seen.time) == ("complete", 0) else None
+    assert flaky.assembled(make_twin(**flaky.settings).asynch.upload(RECORDING)) == RECORDING
+
+
+def test_a_failed_upload_is_cancelled_and_failing_at_that_changes_nothing_for_the_caller(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    twin = make_twin(**flaky.settings, part_size=MIB)
+    flaky.faults = lambda seen: Fault("answer", status=403) if seen.route == "part" else None
+    with pytest.raises(UploadFailedError):
+        twin.asynch.upload(RECORDING)
+    assert len(flaky.deleted) == 1
+    answers = {"part": Fault("answer", status=403), "delete": Fault("answer", status=500)}
+    flaky.faults = lambda seen: answers.get(seen.route)
+    with pytest.raises(UploadFailedError) as caught:
+        twin.asynch.upload(RECORDING)
+    assert caught.value.status == 403
+
+
+def test_the_first_part_that_fails_for_good_stops_the_others_at_once(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    def faults(seen: Seen) -> Fault | None:
+        if seen.part is None:
+            return None
+        return Fault("answer", status=413) if seen.part == 1 else Fault("slow", seconds=20)
+
+    flaky.faults = faults
+    started = time.monotonic()
+    with pytest.raises(UploadFailedError) as caught:
+        make_twin(**flaky.settings, part_size=MIB, max_threads=2).asynch.upload(scrambled(20 * MIB))
+    assert caught.value.status == 413
+    assert time.monotonic() - started < 10
+    assert len(flaky.calls("part")) <= 3
+
+
+def test_a_presigned_address_gets_the_part_and_its_length_but_never_the_key(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    make_twin(**flaky.settings).asynch.upload(RECORDING)
+    (call,) = flaky.calls("part")
+    assert "x-api-key" not in call.headers
+    assert call.headers["content-length"] == str(len(RECORDING))
+    assert "transfer-encoding" not in call.headers
+    assert call.query["signature"] == "secret-signature"
+
+
+def test_no_log_and_no_error_gives_away_the_key_a_signature_or_the_name_of_the_file(
+    flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    flaky.faults = lambda seen: Fault("cut", after_bytes=10) if seen.route == "part" else None
+    twin = make_twin(**flaky.settings)
+    with pytest.raises(UploadFailedError) as caught:
+        twin.asynch.upload(make_file(1000, "my-therapist.wav"))
+    lines = [record.getMessage() for record in caplog.records]
+    assert sum(record.name == "undertone" for record in caplog.records) > 5
+    for text in [*lines, str(caught.value), repr(caught.value), repr(twin.client), repr(twin.client._config)]:
+        for secret in (KEY, "secret-signature", "my-therapist"):
+            assert secret not in text
+
+
+def test_a_server_that_is_not_there_is_said_to_be_so_with_the_cause(make_twin: MakeTwin, waits: list[int]) -> None:
+    with socket.socket() as vacant:
+        vacant.bind(("127.0.0.1", 0))
+        asynch_url = f"http://127.0.0.1:{vacant.getsockname()[1]}/v1/asynch"
+    twin = make_twin(KEY, retry_attempts=2, asynch_url=asynch_url)
+    with pytest.raises(UploadFailedError, match=r"failed: .*\(after 2 retries\)") as caught:
+        twin.asynch.upload(RECORDING)
+    assert (caught.value.code, caught.value.status) == ("connection_failed", None)
+    assert isinstance(caught.value.cause, Exception)
+    assert len(waits) == 2
+
+
+def test_a_server_that_never_answers_is_given_up_in_time(make_twin: MakeTwin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undertone._upload._STALL_SECONDS", 0.3)
+    server = FlakyServer()
+    server.faults = lambda seen: Fault("slow", seconds=1) if seen.route == "part" else None
+    try:
+        with pytest.raises(UploadFailedError, match="no answer in time") as caught:
+            make_twin(**server.settings).asynch.upload(RECORDING, max_retries=0)
+        assert caught.value.code == "timed_out"
+    finally:
+        server.stop()
+
+
+def test_an_error_survives_a_trip_to_another_process(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    flaky.faults = lambda _seen: Fault("answer", status=403)
+    twin = make_twin(**flaky.settings)
+    for operation, problem in ((lambda: twin.discrete.emotions(b"x"), "403"), (lambda: twin.models(), "403")):
+        with pytest.raises(Exception, match=problem) as caught:
+            operation()
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (type(again), str(again), again.status) == (type(caught.value), str(caught.value), 403)
+    for settings in ({"part_size": 1}, {"part_size": 1, "max_threads": 0}):
+        with pytest.raises(ValueError, match="part_size") as config:
+            make_twin(KEY, **settings).validate_config()
+        again = pickle.loads(pickle.dumps(config.value))
+        assert (again.problems, str(again)) == (config.value.problems, str(config.value))
+
+
+def test_a_cancelled_task_stops_the_upload_at_once_and_cancels_the_request(flaky: FlakyServer) -> None:
+    flaky.faults = lambda seen: Fault("slow", seconds=20) if seen.route == "part" else None
+
+    async def main() -> None:
+        async with AsyncEmotionClient(**flaky.settings, part_size=MIB) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.asynch.upload(RECORDING), 1)
+
+    started = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - started < 10
+    assert len(flaky.deleted) == 1
+
+
+def test_the_loop_goes_on_while_a_recording_is_sent(flaky: FlakyServer) -> None:
+    flaky.faults = lambda seen: Fault("slow", seconds=0.5) if seen.route == "part" else None
+
+    async def main() -> int:
+        async with AsyncEmotionClient(**flaky.settings) as client:
+            upload = asyncio.ensure_future(client.asynch.upload(RECORDING))
+            for turns in itertools.count():
+                if upload.done():
+                    return turns
+                await asyncio.sleep(0.01)
+            raise AssertionError
+
+    assert asyncio.run(main()) > 10
+
+
+def test_one_client_serves_many_threads_at_the_same_time(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    recordings = [scrambled(MIB + i) for i in range(6)]
+
+    def send(recording: bytes) -> bytes:
+        twin: Any = shared if shared is not None else make_twin(**flaky.settings)
+        return flaky.assembled(twin.asynch.upload(recording))
+
+    candidate = make_twin(**flaky.settings)
+    # A loop belongs to one thread, and so does what an async client has open in it.
+    shared = None if isinstance(candidate.client, AsyncEmotionClient) else candidate
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(send, recordings)) == recordings

@@ -1,0 +1,322 @@
+"""One test for each row of the client's documented tables, named after the row."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Callable
+
+import pytest
+
+from undertone import (
+    ConfigError,
+    InvalidRequestIdError,
+    MissingApiKeyError,
+    MissingFileError,
+    PredictionTimeoutError,
+    RequestFailedError,
+    UploadFailedError,
+)
+
+from .support.clients import MIB, scrambled
+from .support.flaky_server import DISCRETE_ANSWER, KEY, TIMELINE, Fault, FlakyServer
+from .support.programs import run_on_terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import MakeTwin
+
+UNKNOWN_ID = "0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10"
+
+pytestmark = pytest.mark.usefixtures("waits")
+
+
+@pytest.fixture
+def addressed(flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> FlakyServer:
+    """A server that the environment names."""
+    for name, value in flaky.environment.items():
+        monkeypatch.setenv(name, value)
+    return flaky
+
+
+def part_sizes(server: FlakyServer) -> list[int]:
+    return [len(seen.body) for seen in sorted(server.calls("part"), key=lambda seen: seen.part or 0)]
+
+
+class TestClientConstruction:
+    def test_api_key_is_sent_in_the_header_x_api_key(
+        self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
+    ) -> None:
+        monkeypatch.setenv("SERVICE_DISCRETE_URL", flaky.settings["discrete_url"])
+        make_twin(KEY).discrete.emotions(scrambled(10))
+        make_twin(api_key=KEY).discrete.emotions(scrambled(10))
+        assert [seen.headers["x-api-key"] for seen in flaky.seen] == [KEY, KEY]
+
+    def test_part_size_is_5_mib_by_default_and_the_constructor_sets_another(
+        self, addressed: FlakyServer, make_twin: MakeTwin
+    ) -> None:
+        make_twin().asynch.upload(scrambled(5 * MIB + 1))
+        assert part_sizes(addressed) == [5 * MIB, 1]
+        addressed.seen.clear()
+        make_twin(KEY, 2 * MIB).asynch.upload(scrambled(5 * MIB))
+        assert part_sizes(addressed) == [2 * MIB, 2 * MIB, MIB]
+
+    @pytest.mark.parametrize("name", ["EmotionClient", "AsyncEmotionClient"])
+    def test_show_progress_draws_a_bar_on_a_terminal_by_default_and_none_when_it_is_false(
+        self, flaky: FlakyServer, name: str
+    ) -> None:
+        flaky.pending_polls = 1
+        program = (
+            "import asyncio, inspect, sys, undertone\n"
+            "settings = {'show_progress': False} if sys.argv[2] == 'no' else {}\n"
+            "async def main():\n"
+            "    client = getattr(undertone, sys.argv[1])(**settings)\n"
+            "    result = client.asynch.classify(b'x' * 1000, interval=1000)\n"
+            "    print((await result if inspect.isawaitable(result) else result).status)\n"
+            "    closed = client.close()\n"
+            "    if closed: await closed\n"
+            "asyncio.run(main())\n"
+        )
+        drawn, out = run_on_terminal(program, flaky.environment, name, "yes")
+        assert "Uploading: 100%|" in drawn
+        assert "Classifying:  50%|" in drawn
+        assert drawn.endswith("\n")
+        silent, out = run_on_terminal(program, flaky.environment, name, "no")
+        assert (silent, out) == ("", "completed\n")
+
+    @pytest.mark.parametrize(("settings", "expected"), [({}, 3), ({"max_threads": 1}, 1), ({"max_threads": 5}, 5)])
+    def test_max_threads_is_3_by_default_and_the_constructor_sets_another(
+        self, flaky: FlakyServer, make_twin: MakeTwin, settings: dict[str, int], expected: int
+    ) -> None:
+        flaky.faults = lambda seen: Fault("slow", seconds=0.1) if seen.route == "part" else None
+        make_twin(**flaky.settings, part_size=MIB, **settings).asynch.upload(scrambled(10 * MIB))
+        assert flaky.most_at_once == expected
+
+    @pytest.mark.parametrize(("settings", "tries"), [({}, 6), ({"retry_attempts": 0}, 1), ({"retry_attempts": 2}, 3)])
+    def test_retry_attempts_are_5_by_default_and_the_constructor_sets_another(
+        self, flaky: FlakyServer, make_twin: MakeTwin, settings: dict[str, int], tries: int
+    ) -> None:
+        flaky.faults = lambda _seen: Fault("answer", status=500)
+        with pytest.raises(RequestFailedError):
+            make_twin(**flaky.settings, **settings).asynch.emotions(UNKNOWN_ID)
+        assert len(flaky.seen) == tries
+
+
+class TestEnvironmentVariables:
+    def test_service_api_key_is_used_when_the_constructor_is_given_no_key(
+        self, addressed: FlakyServer, make_twin: MakeTwin
+    ) -> None:
+        make_twin().discrete.emotions(scrambled(10))
+        assert addressed.seen[0].headers["x-api-key"] == KEY
+
+    def test_service_discrete_url_is_the_full_address_short_recordings_go_to(
+        self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
+    ) -> None:
+        monkeypatch.setenv("SERVICE_DISCRETE_URL", f"{flaky.origin}/discrete/emotion?tenant=7")
+        make_twin(KEY).discrete.emotions(scrambled(10), model="7emotions")
+        assert flaky.seen[0].url == f"{flaky.origin}/discrete/emotion?tenant=7&model=7emotions"
+
+    def test_service_asynch_url_is_the_base_the_asynch_paths_are_joined_to(
+        self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
+    ) -> None:
+        monkeypatch.setenv("SERVICE_ASYNCH_URL", f"{flaky.origin}/asynch/")
+        make_twin(KEY).asynch.upload(scrambled(10))
+        paths = [seen.url.split("?")[0] for seen in flaky.seen if seen.route != "part"]
+        assert paths == [f"{flaky.origin}/asynch/upload/{step}" for step in ("initiate", "complete")]
+
+    @pytest.mark.parametrize(
+        ("level", "spoken"),
+        [
+            ("DEBUG", {"DEBUG", "INFO", "WARNING"}),
+            ("INFO", {"INFO", "WARNING"}),
+            ("warn", {"WARNING"}),
+            ("ERROR", set()),
+        ],
+    )
+    def test_service_log_level_says_from_which_level_on_the_client_speaks(
+        self,
+        addressed: FlakyServer,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        make_twin: MakeTwin,
+        level: str,
+        spoken: set[str],
+    ) -> None:
+        logger = logging.getLogger("undertone")
+        monkeypatch.setattr(logger, "level", logger.level)
+        monkeypatch.setenv("SERVICE_LOG_LEVEL", level)
+        addressed.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
+        twin = make_twin()
+        logger.setLevel(logger.level)  # forget what logging has worked out before
+        twin.asynch.upload(scrambled(10))
+        assert {record.levelname for record in caplog.records if record.name == "undertone"} == spoken
+
+    def test_service_log_level_refuses_what_is_no_level(
+        self, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
+    ) -> None:
+        monkeypatch.setenv("SERVICE_LOG_LEVEL", "loud")
+        with pytest.raises(ConfigError, match=r"SERVICE_LOG_LEVEL.*DEBUG, INFO, WARNING, ERROR"):
+            make_twin(KEY).validate_config()
+
+    def test_validate_config_raises_when_the_configuration_is_invalid_and_names_every_problem(
+        self, make_twin: MakeTwin
+    ) -> None:
+        with pytest.raises(ConfigError) as caught:
+            make_twin(part_size=7, max_threads=0, asynch_url="nowhere").validate_config()
+        assert len(caught.value.problems) == 4
+        make_twin(KEY).validate_config()
+
+
+class TestDiscreteEmotions:
+    def test_file_path_is_sent_as_the_form_part_named_file_and_the_prediction_result_returned(
+        self, flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path]
+    ) -> None:
+        result = make_twin(**flaky.settings).discrete.emotions(str(make_file(5000, "hello.wav")))
+        assert result.to_dict() == DISCRETE_ANSWER
+        (call,) = flaky.calls("discrete")
+        assert call.headers["content-type"].startswith("multipart/form-data; boundary=")
+        assert b'name="file"; filename="hello.wav"' in call.body
+        assert scrambled(5000) in call.body
+
+    def test_raises_when_the_file_is_missing(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+        with pytest.raises(MissingFileError, match="no such file"):
+            make_twin(**flaky.settings).discrete.emotions("/there/is/no/such.wav")
+        assert flaky.seen == []
+
+    def test_raises_when_the_api_key_is_missing(self, make_twin: MakeTwin) -> None:
+        with pytest.raises(MissingApiKeyError, match="SERVICE_API_KEY"):
+            make_twin().discrete.emotions(scrambled(10))
+
+    def test_raises_when_the_request_failed(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+        twin = make_twin(**{**flaky.settings, "api_key": "another"})
+        with pytest.raises(RequestFailedError) as caught:
+            twin.discrete.emotions(scrambled(10))
+        error = caught.value
+        assert (error.status, error.code, error.request_id) == (401, "invalid_api_key", "http-1")
+
+
+class TestAsynchUpload:
+    def test_file_path_arrives_byte_for_byte_and_the_request_identifier_is_returned(
+        self, flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path]
+    ) -> None:
+        path = make_file(3 * MIB + 17)
+        request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(str(path))
+        assert flaky.assembled(request_id) == path.read_bytes()
+        assert flaky.uploads[request_id].query["file_name"] == "talk.wav"
+
+    def test_part_size_is_positional_or_named_from_1_mb_to_100_mb(
+        self, flaky: FlakyServer, make_twin: MakeTwin
+    ) -> None:
+        twin = make_twin(**flaky.settings)
+        twin.asynch.upload(scrambled(3 * MIB), MIB)
+        twin.asynch.upload(scrambled(3 * MIB), part_size=MIB)
+        assert len(flaky.calls("part")) == 6
+        for wrong in (MIB - 1, 100 * MIB + 1):
+            with pytest.raises(ConfigError, match="bytes"):
+                twin.asynch.upload(scrambled(10), wrong)
+        assert len(flaky.calls("initiate")) == 2
+
+    @pytest.mark.parametrize(("retries", "tries"), [(None, 4), (1, 2), (0, 1)])
+    def test_max_retries_is_positional_or_named_and_3_for_each_part_by_default(
+        self, flaky: FlakyServer, make_twin: MakeTwin, retries: int | None, tries: int
+    ) -> None:
+        flaky.faults = lambda seen: Fault("answer", status=500) if seen.route == "part" else None
+        twin = make_twin(**flaky.settings)
+        positional: tuple[Any, ...] = () if retries is None else (None, retries)
+        named = {} if retries is None else {"max_retries": retries}
+        for args, settings in ((positional, {}), ((), named)):
+            flaky.seen.clear()
+            with pytest.raises(UploadFailedError):
+                twin.asynch.upload(scrambled(10), *args, **settings)
+            assert len(flaky.calls("part")) == tries
+
+    def test_raises_when_the_file_is_missing(self, flaky: FlakyServer, make_twin: MakeTwin, tmp_path: Path) -> None:
+        twin = make_twin(**flaky.settings)
+        with pytest.raises(MissingFileError, match="no such file"):
+            twin.asynch.upload("/there/is/no/such.wav")
+        with pytest.raises(MissingFileError, match="folder"):
+            twin.asynch.upload(tmp_path)
+        assert flaky.seen == []
+
+    def test_raises_when_the_api_key_is_missing(self, make_twin: MakeTwin) -> None:
+        with pytest.raises(MissingApiKeyError, match="SERVICE_API_KEY"):
+            make_twin().asynch.upload(scrambled(10))
+
+    def test_raises_when_the_upload_failed(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+        flaky.faults = lambda seen: Fault("answer", status=403) if seen.route == "part" else None
+        with pytest.raises(UploadFailedError) as caught:
+            make_twin(**flaky.settings).asynch.upload(scrambled(10))
+        assert caught.value.status == 403
+        assert flaky.deleted == {caught.value.request_id}
+
+
+class TestAsynchEmotions:
+    def test_request_id_gives_the_asynch_result(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+        twin = make_twin(**flaky.settings)
+        request_id = twin.asynch.upload(scrambled(10))
+        result = twin.asynch.emotions(request_id).to_dict()
+        assert result == {"request_id": request_id, "status": "completed", "emotions": TIMELINE}
+
+    def test_max_tries_is_20_by_default_positional_or_named_from_1_to_100(
+        self, flaky: FlakyServer, make_twin: MakeTwin
+    ) -> None:
+        flaky.pending_polls = 1000
+        twin = make_twin(**flaky.settings)
+        request_id = twin.asynch.upload(scrambled(10))
+        for args, settings, tries in (((), {}, 20), ((3,), {}, 3), ((), {"max_tries": 100}, 100)):
+            flaky.seen.clear()
+            with pytest.raises(PredictionTimeoutError):
+                twin.asynch.emotions(request_id, *args, **settings)
+            assert len(flaky.calls("prediction")) == tries
+        for wrong in (0, 101):
+            with pytest.raises(ConfigError):
+                twin.asynch.emotions(request_id, wrong)
+
+    def test_interval_is_milliseconds_5000_by_default_positional_or_named_from_1000_to_60000(
+        self, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+    ) -> None:
+        flaky.pending_polls = 2
+        twin = make_twin(**flaky.settings)
+        for args, settings, wait in (((), {}, 5000), ((20, 1000), {}, 1000), ((), {"interval": 60_000}, 60_000)):
+            request_id = twin.asynch.upload(scrambled(10))
+            waits.clear()
+            twin.asynch.emotions(request_id, *args, **settings)
+            assert waits == [wait, wait]
+        for wrong in (999, 60_001):
+            with pytest.raises(ConfigError, match="milliseconds"):
+                twin.asynch.emotions(UNKNOWN_ID, interval=wrong)
+
+    def test_raises_when_the_request_id_is_invalid(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+        twin = make_twin(**flaky.settings)
+        with pytest.raises(InvalidRequestIdError):
+            twin.asynch.emotions("not-an-id")
+        assert flaky.seen == []
+        with pytest.raises(InvalidRequestIdError):
+            twin.asynch.emotions(UNKNOWN_ID)
+
+    def test_raises_when_the_prediction_timed_out_and_says_how_far_it_had_come(
+        self, flaky: FlakyServer, make_twin: MakeTwin
+    ) -> None:
+        flaky.pending_polls = 9
+        twin = make_twin(**flaky.settings)
+        request_id = twin.asynch.upload(scrambled(10))
+        with pytest.raises(PredictionTimeoutError, match=r"4 times.*2000 milliseconds.*processing \(40 %\)") as caught:
+            twin.asynch.emotions(request_id, 4, 2000)
+        assert caught.value.request_id == request_id
+
+    def test_rule_1_it_waits_between_the_tries_only_and_not_after_the_last_one(
+        self, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+    ) -> None:
+        flaky.pending_polls = 99
+        twin = make_twin(**flaky.settings)
+        request_id = twin.asynch.upload(scrambled(10))
+        with pytest.raises(PredictionTimeoutError):
+            twin.asynch.emotions(request_id, 3)
+        assert len(waits) == 2
+
+    def test_rule_2_an_interval_meant_as_seconds_raises_and_says_milliseconds(
+        self, flaky: FlakyServer, make_twin: MakeTwin
+    ) -> None:
+        with pytest.raises(ConfigError, match=r"interval is 5: .*milliseconds.*1000 to 60000"):
+            make_twin(**flaky.settings).asynch.emotions(UNKNOWN_ID, 20, 5)
+        assert flaky.seen == []
