@@ -126,7 +126,7 @@ describe('the time line', () => {
     const failing = makeTimeline(watched(), { stepSeconds: 5, inFlight: 4, classify, signal: never });
     await assert.rejects(failing, /this window/);
     assert.ok(closed);
-    assert.equal(stopped, 3);
+    assert.equal(stopped, 2, 'both windows that were under way');
   });
 
   test('ends at once when it is aborted', async () => {

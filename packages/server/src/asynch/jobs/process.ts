@@ -42,8 +42,9 @@ export async function processRecording(
 
   const timeline = await makeTimeline(counted(), {
     stepSeconds: request.intervalSeconds,
-    // One window for each thread and one to follow: a thread that is done finds its next at once.
-    inFlight: classifier.stats().workers + 1,
+    // One for each thread. More would travel in batches, for which discrete work had to wait, and whose members
+    // make a difference in the last bits: a run after a crash could round another way.
+    inFlight: classifier.stats().workers,
     classify: async (window, stop) => {
       const { models } = await classifyPatiently(classifier, window, stop);
       return models[request.model] ?? {};

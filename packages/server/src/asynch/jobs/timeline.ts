@@ -47,9 +47,10 @@ export async function makeTimeline(
 
   try {
     for await (const window of windows(chunks, { stepSeconds })) {
-      begin(window);
+      // Waiting with the next window in hand: a thread that is done does not wait for the decoder.
       if (running.size >= inFlight) await Promise.race(running);
       if (failure !== undefined) break;
+      begin(window);
     }
     await Promise.all(running);
   } finally {
