@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING, Callable
 
@@ -18,6 +17,7 @@ from .support.flaky_server import TIMELINE, Fault, FlakyServer
 from .support.programs import run_on_terminal, start
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from .conftest import MakeTwin

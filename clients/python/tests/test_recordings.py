@@ -81,9 +81,7 @@ def test_what_is_kept_on_the_way_leaves_no_file_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_stream_without_end_stops_being_read_and_sends_nothing(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_a_stream_without_end_stops_being_read_and_sends_nothing(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     class Endless(io.RawIOBase):
         given = 0
 
@@ -165,7 +163,8 @@ def test_what_is_no_recording_is_refused_in_words(
     flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path]
 ) -> None:
     twin = make_twin(**flaky.settings)
-    for wrong in (None, 7, {}, [1, 2]):
+    nothing: list[Any] = [None, 7, {}, [1, 2]]
+    for wrong in nothing:
         with pytest.raises(ConfigError, match="no recording"):
             twin.asynch.upload(wrong)
     with pytest.raises(ConfigError, match="either file_path or samples"):

@@ -30,7 +30,7 @@ def plot_timeline(result: AsynchResult, ax: Axes | None) -> Axes:
             edgecolor=block.colour,
         )
     ax.set_yticks(range(len(rows)), labels=rows)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_ylim(max(1, len(rows)) - 0.5, -0.5)
     ax.set_xlim(0, blocks[-1].end if blocks else 1)
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda seconds, _position: clock(seconds)))
     ax.set_xlabel("minutes:seconds")

@@ -9,7 +9,7 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
 
 KEY = "a-key-for-tests-0123456789"
@@ -46,7 +46,7 @@ class Seen:
     """One request as the server saw it."""
 
     route: str
-    part: Optional[int]
+    part: int | None
     #: How often this route (and part) has been called before.
     time: int
     url: str
@@ -95,7 +95,7 @@ class FlakyServer:
         self.deleted: set[str] = set()
         #: How often a result is still to come.
         self.pending_polls = 0
-        self.faults: Callable[[Seen], Optional[Fault]] = lambda _seen: None
+        self.faults: Callable[[Seen], Fault | None] = lambda _seen: None
         #: The most requests that were under way at the same time.
         self.most_at_once = 0
         self.keep_parts = keep_parts
@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
             with state.lock:
                 state.under_way -= 1
 
-    do_GET = do_POST = do_PUT = do_DELETE = _serve
+    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names its library calls
 
     def _answer_or_fail(self, state: FlakyServer) -> None:
         seen = state.note(self.path, {name.lower(): value for name, value in self.headers.items()})
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         ]
         self._json({"request_id": request_id, "upload_id": upload_id, "presigned_urls": urls, "expires_at": "x"})
 
-    def _part(self, state: FlakyServer, seen: Seen, fault: Optional[Fault], digest: str) -> None:
+    def _part(self, state: FlakyServer, seen: Seen, fault: Fault | None, digest: str) -> None:
         upload = state.uploads.get(urlsplit(seen.url).path.split("/")[3])
         if upload is None or seen.part is None:
             self._problem(404, "not_found", "There is no such upload.")

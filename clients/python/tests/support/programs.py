@@ -9,12 +9,13 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
-SRC = os.path.join(os.path.dirname(__file__), "..", "..", "src")
+SRC = Path(__file__).resolve().parents[2] / "src"
 
 
 def environment_for(extra: dict[str, str]) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.path.abspath(SRC), **extra}
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), **extra}
 
 
 def start(program: str, extra: dict[str, str], *arguments: str) -> subprocess.Popen[str]:

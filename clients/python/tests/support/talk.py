@@ -30,4 +30,4 @@ def wav(frames: bytes, rate: int, channels: int = 1, width: int = 2) -> bytes:
 
 def _samples(file: bytes) -> bytes:
     with wave.open(io.BytesIO(file)) as reader:
-        return reader.readframes(reader.getnframes())
+        return bytes(reader.readframes(reader.getnframes()))

@@ -1,0 +1,59 @@
+"""Style, types, documentation, and that the twins are twins."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import undertone
+from undertone import AsyncEmotionClient, EmotionClient
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy", "--strict"]],
+    ids=["ruff check", "ruff format", "mypy --strict"],
+)
+def test_the_code_passes(check: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", *check], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def public(owner: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(owner).items() if not name.startswith("_") and callable(value)}
+
+
+def twins() -> list[tuple[type, type]]:
+    blocking, waiting = EmotionClient("k"), AsyncEmotionClient("k")
+    return [
+        (EmotionClient, AsyncEmotionClient),
+        (type(blocking.discrete), type(waiting.discrete)),
+        (type(blocking.asynch), type(waiting.asynch)),
+    ]
+
+
+@pytest.mark.parametrize("pair", twins(), ids=lambda pair: pair[0].__name__)
+def test_both_clients_have_the_same_names_parameters_and_defaults(pair: tuple[type, type]) -> None:
+    one, other = map(public, pair)
+    assert list(one) == list(other)
+    assert inspect.signature(pair[0]).parameters.keys() == inspect.signature(pair[1]).parameters.keys()
+    for name, method in one.items():
+        assert inspect.signature(method) == inspect.signature(other[name])
+        assert inspect.iscoroutinefunction(other[name])
+        assert not inspect.iscoroutinefunction(method)
+
+
+def test_everything_public_is_documented() -> None:
+    documented = [getattr(undertone, name) for name in undertone.__all__ if name != "CONFIDENCE_FLOOR"]
+    for pair in twins():
+        documented += [value for owner in pair for value in [owner, *public(owner).values()]]
+    documented += [value for item in documented if isinstance(item, type) for value in public(item).values()]
+    for item in documented:
+        assert inspect.getdoc(item), item

@@ -1,0 +1,170 @@
+"""What comes back: typed, as dicts, as tables, drawn."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import importlib
+import pickle
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from undertone import AsynchResult, DiscreteResult, MissingPackageError, ModelList, TimelineElement
+from undertone._drawing import MAX_BLOCKS, blocks_of
+
+from .support.flaky_server import DISCRETE_ANSWER, MODELS, TIMELINE
+
+RESULT = {
+    "request_id": "0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10",
+    "status": "completed",
+    "emotions": [
+        {"t": "00:00", "emotion": "happy", "confidence": 0.9},
+        {"t": "00:05", "emotion": "sad", "confidence": 0.3},
+        {"t": "00:10", "emotion": "happy", "confidence": 0.6},
+    ],
+}
+
+
+class Tags(HTMLParser):
+    """Reads HTML and insists that every tag is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(html)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def named(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.tags if tag == name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(DiscreteResult, DISCRETE_ANSWER), (AsynchResult, RESULT), (ModelList, MODELS)]
+)
+def test_a_result_is_a_plain_dict_when_asked_and_survives_copying_and_pickling(
+    kind: Any, value: dict[str, Any]
+) -> None:
+    result = kind.from_dict(value)
+    assert result.to_dict() == value
+    assert copy.deepcopy(result) == result == pickle.loads(pickle.dumps(result))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.status = "other"
+
+
+def test_the_elements_of_a_time_line_know_their_place_in_seconds() -> None:
+    elements = AsynchResult.from_dict({**RESULT, "emotions": TIMELINE}).emotions
+    assert [element.seconds for element in elements] == [0, 5, 6010]
+
+
+def test_tables_have_a_row_for_each_step_or_emotion() -> None:
+    steps = AsynchResult.from_dict(RESULT).to_dataframe()
+    assert list(steps.columns) == ["t", "seconds", "emotion", "confidence"]
+    assert list(steps["seconds"]) == [0, 5, 10]
+    emotions = DiscreteResult.from_dict(DISCRETE_ANSWER).to_dataframe()
+    assert emotions.iloc[0].to_dict() == {"emotion": "happy", "confidence": 0.7}
+    assert len(emotions) == 4
+
+
+def test_a_time_line_draws_itself_in_a_notebook() -> None:
+    drawing = Tags(AsynchResult.from_dict(RESULT)._repr_html_())
+    (svg,) = drawing.named("svg")
+    assert svg["role"] == "img"
+    assert "67% happy, 33% sad" in str(svg["aria-label"])
+    rects = drawing.named("rect")
+    sure = [rect for rect in rects if rect["fill"] != "none"]
+    unsure = [rect for rect in rects if rect["fill"] == "none"]
+    assert (len(sure), len(unsure)) == (2, 1)
+    assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has a row of its own"
+    for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "better not believed"):
+        assert words in drawing.text
+    assert not {"script", "link", "img", "style"} & {tag for tag, _ in drawing.tags}
+
+
+def test_a_short_answer_draws_bars_in_a_notebook() -> None:
+    drawing = Tags(DiscreteResult.from_dict(DISCRETE_ANSWER)._repr_html_())
+    widths = [float(str(rect["width"])) for rect in drawing.named("rect")]
+    assert widths == [210, 30, 30, 30]
+    assert "Main emotion: happy, confidence 0.70." in drawing.text
+
+
+def test_a_drawing_of_hostile_answers_is_harmless() -> None:
+    hostile = '"><script>alert(1)</script>'
+    step = {"t": "00:00", "emotion": hostile, "confidence": 1}
+    drawings = [
+        AsynchResult.from_dict({**RESULT, "request_id": hostile, "emotions": emotions})._repr_html_()
+        for emotions in ([step], [])
+    ]
+    answer = {"main_emotion": hostile, "confidence": 1, "all_predictions": {hostile: 1}}
+    drawings.append(DiscreteResult.from_dict(answer)._repr_html_())
+    for html in drawings:
+        assert not Tags(html).named("script")
+        assert hostile not in html
+
+
+def test_hours_are_drawn_as_no_more_blocks_than_a_screen_can_show() -> None:
+    elements = tuple(
+        TimelineElement(f"{i * 5 // 60:02d}:{i * 5 % 60:02d}", "sad" if i % 3 else "angry", 0.5) for i in range(26_844)
+    )
+    result = AsynchResult("id", "completed", elements)
+    blocks = blocks_of(result)
+    assert len(blocks) <= MAX_BLOCKS
+    assert (blocks[0].start, blocks[-1].end) == (0, 26_844 * 5)
+    assert all(one.end == other.start for one, other in zip(blocks, blocks[1:]))
+    assert len(result._repr_html_()) < 200_000
+
+
+def test_a_time_line_is_drawn_with_matplotlib_on_axes_of_its_own_or_given_ones() -> None:
+    matplotlib = importlib.import_module("matplotlib")
+    matplotlib.use("agg")
+    pyplot = importlib.import_module("matplotlib.pyplot")
+    result = AsynchResult.from_dict(RESULT)
+    axes = result.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["happy", "sad"]
+    assert axes.get_xlim() == (0, 15)
+    assert len(axes.collections) == 3
+    axes.figure.canvas.draw()
+    _, given = pyplot.subplots()
+    assert result.plot(given) is given
+    assert AsynchResult("id", "completed", ()).plot() is not None
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("pandas", lambda: AsynchResult.from_dict(RESULT).to_dataframe()),
+        ("pandas", lambda: DiscreteResult.from_dict(DISCRETE_ANSWER).to_dataframe()),
+        ("matplotlib", lambda: AsynchResult.from_dict(RESULT).plot()),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named_with_the_command_that_brings_it(
+    package: str, use: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.import_module
+
+    def without(name: str) -> Any:
+        if name.split(".", maxsplit=1)[0] == package:
+            raise ImportError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    with pytest.raises(MissingPackageError, match=f"pip install {package}") as caught:
+        use()
+    assert isinstance(caught.value, ImportError)

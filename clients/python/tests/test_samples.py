@@ -1,0 +1,198 @@
+"""Samples: read, mixed, resampled, cut and sent as the documentation says."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import undertone
+from undertone import ConfigError, MissingFileError, MissingPackageError
+from undertone._samples import resample
+
+from .support.real_server import VOICES
+from .support.talk import talk, wav
+
+if TYPE_CHECKING:
+    from .conftest import MakeTwin
+    from .support.flaky_server import FlakyServer
+
+
+def tone(rate: int, seconds: float, hertz: float = 440, size: float = 0.5) -> Any:
+    return size * np.sin(2 * np.pi * hertz * np.arange(round(rate * seconds)) / rate)
+
+
+def float_wav(samples: Any, rate: int, bits: int, *, extensible: bool) -> bytes:
+    """A WAV of floats, as the standard library cannot write it."""
+    data: bytes = samples.astype(f"<f{bits // 8}").tobytes()
+    body = struct.pack("<HIIHH", 1, rate, rate * bits // 8, bits // 8, bits)
+    if extensible:
+        guid = bytes.fromhex("0300000000001000800000aa00389b71")
+        form = struct.pack("<H", 0xFFFE) + body + struct.pack("<HHI", 22, bits, 4) + guid
+    else:
+        form = struct.pack("<H", 3) + body
+    note = b"LIST" + struct.pack("<I", 3) + b"odd\0"
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form + note + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def test_prepare_gives_the_first_198450_samples_from_half_a_second_on_at_44100() -> None:
+    samples = np.arange(44_100 * 6) / (44_100 * 6)
+    file = float_wav(samples, 44_100, 64, extensible=False)
+    prepared = undertone.prepare(file)
+    assert (prepared.dtype, prepared.shape) == (np.float32, (198_450,))
+    assert np.array_equal(prepared, samples[22_050 : 22_050 + 198_450].astype(np.float32))
+
+
+def test_prepare_reads_a_file_by_its_path() -> None:
+    prepared = undertone.prepare(VOICES / "angry-1013.wav")
+    assert prepared.shape == (198_450,)
+    assert 0.01 < np.abs(prepared).max() <= 1.5
+    with pytest.raises(MissingFileError):
+        undertone.prepare("/there/is/no/such.wav")
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_pcm_of_every_depth_is_read_and_stereo_mixed_down(width: int) -> None:
+    one = tone(44_100, 5)
+    both = np.stack([one, np.zeros_like(one)], axis=1).reshape(-1)
+    if width == 1:
+        frames = np.round(both * 128 + 128).clip(0, 255).astype(np.uint8).tobytes()
+    else:
+        whole = np.round(both * 2.0 ** (8 * width - 1)).astype("<i8")
+        frames = whole.view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
+    prepared = undertone.prepare(wav(frames, 44_100, channels=2, width=width))
+    assert np.abs(prepared - one[22_050:] / 2).max() < (0.01 if width == 1 else 1e-4)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("extensible", [False, True])
+def test_floats_are_read_also_from_the_extensible_kind(bits: int, extensible: bool) -> None:  # noqa: FBT001
+    one = tone(44_100, 5)
+    prepared = undertone.prepare(float_wav(one, 44_100, bits, extensible=extensible))
+    assert np.abs(prepared - one[22_050:]).max() < 1e-6
+
+
+@pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 22_050, 44_099, 48_000, 96_000, 192_000])
+def test_resampling_keeps_a_tone_and_makes_none_of_its_own(rate: int) -> None:
+    hertz = 1000.0
+    given = resample(tone(rate, 5, hertz), rate, 22_050, 88_200)
+    wanted = 0.5 * np.sin(2 * np.pi * hertz * (22_050 + np.arange(88_200)) / 44_100)
+    noise = np.sqrt(np.mean((given - wanted) ** 2)) / np.sqrt(np.mean(wanted**2))
+    assert 20 * np.log10(noise) < -90
+
+
+def test_what_44100_cannot_hold_is_filtered_out_and_not_folded_back() -> None:
+    given = resample(tone(96_000, 5, 30_000), 96_000, 22_050, 88_200)
+    assert 20 * np.log10(np.abs(given).max() / 0.5) < -80
+
+
+def test_recordings_under_five_seconds_are_taken_from_further_ahead() -> None:
+    for seconds in (4, 4.5, 4.7):
+        one = tone(44_100, seconds)
+        prepared = undertone._samples.prepare_samples(one, 44_100)
+        start = max(0, len(one) - 198_450)
+        assert np.array_equal(prepared, one[start:].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("form", "close"),
+    [
+        (lambda one: one, 0),
+        (lambda one: one.astype(np.float32), 1e-7),
+        (lambda one: one.tolist(), 0),
+        (lambda one: np.round(one * 32768).astype(np.int16), 1e-4),
+        (lambda one: np.round(one * 128 + 128).astype(np.uint8), 0.01),
+        (lambda one: np.stack([one, one]), 1e-12),
+        (lambda one: np.stack([one, one], axis=1), 1e-12),
+    ],
+    ids=["float64", "float32", "a list", "int16", "uint8", "channels first", "channels last"],
+)
+def test_samples_of_any_kind_are_sent_in_the_documented_form(
+    form: Any, close: float, flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    one = tone(44_100, 5)
+    result = make_twin(**flaky.settings).discrete.emotions(samples=form(one), sample_rate=44_100, model="5emotions")
+    assert result.main_emotion == "happy"
+    (call,) = flaky.calls("discrete")
+    assert call.headers["content-type"] == "application/json"
+    assert call.query["model"] == "5emotions"
+    (sent,) = json.loads(json.loads(call.body))["payload"]
+    assert len(sent) == 198_450
+    assert np.abs(np.array(sent) - one[22_050:]).max() <= close + 1e-7
+
+
+def test_what_was_prepared_is_sent_as_it_is(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    prepared = undertone.prepare(talk(6))
+    make_twin(**flaky.settings).discrete.emotions(samples=prepared, sample_rate=44_100)
+    (sent,) = json.loads(json.loads(flaky.calls("discrete")[0].body))["payload"]
+    assert np.abs(np.array(sent) - prepared).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "says"),
+    [
+        (np.zeros(3 * 44_100), 44_100, r"3\.00 seconds: give 4 to 10"),
+        (np.zeros(11 * 44_100), 44_100, r"11\.00 seconds.*asynch\.classify"),
+        (np.where(np.arange(5 * 44_100) == 7, np.nan, 0), 44_100, "Sample 7 is nan"),
+        (np.where(np.arange(5 * 44_100) == 9, 2.5, 0), 44_100, r"Sample 9 is 2\.5"),
+        (np.zeros((5, 5, 5)), 44_100, "one dimension"),
+        (np.array(["a"]), 44_100, "array of numbers"),
+        (np.zeros(44_100 * 5), None, "Say the sample_rate"),
+        (np.zeros(44_100 * 5), 7_999, "8000 to 192000"),
+        (np.zeros(44_100 * 5), 44_100.5, "whole number of hertz"),
+        (np.zeros(44_100 * 5), "44100", "whole number of hertz"),
+    ],
+)
+def test_samples_that_cannot_be_right_are_refused_before_anything_is_sent(
+    samples: Any, rate: Any, says: str, flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    twin = make_twin(**flaky.settings)
+    with pytest.raises(ConfigError, match=says):
+        twin.discrete.emotions(samples=samples, sample_rate=rate)
+    with pytest.raises(ConfigError, match="either file_path or samples"):
+        twin.discrete.emotions("talk.wav", samples=samples, sample_rate=44_100)
+    with pytest.raises(ConfigError, match="a file tells its own"):
+        twin.discrete.emotions("talk.wav", sample_rate=44_100)
+    assert flaky.seen == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b"not audio at all, but long enough to look at",
+        wav(bytes(200_000), 16_000)[:30],
+        wav(bytes(200_000), 16_000).replace(b"\x01\x00\x01\x00", b"\x07\x00\x01\x00", 1),
+        wav(bytes(200_000), 16_000).replace(b"fmt ", b"junk", 1),
+        b"RIFF\0\0\0\0WAVEfmt \2\0\0\0\1\0",
+    ],
+    ids=["empty", "text", "cut short", "mu-law", "no description", "a short description"],
+)
+def test_a_file_whose_samples_cannot_be_read_says_why_and_what_to_do_instead(broken: bytes) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be read: .*Send the file itself"):
+        undertone.prepare(io.BytesIO(broken))
+
+
+def test_without_numpy_files_still_work_and_samples_say_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    real = importlib.import_module
+
+    def without(name: str) -> Any:
+        if name == "numpy":
+            raise ImportError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    twin = make_twin(**flaky.settings)
+    assert twin.discrete.emotions(VOICES / "angry-1013.wav").main_emotion == "happy"
+    with pytest.raises(MissingPackageError, match="pip install numpy"):
+        twin.discrete.emotions(samples=[0.0] * 220_500, sample_rate=44_100)
+    with pytest.raises(MissingPackageError, match="pip install numpy"):
+        undertone.prepare(VOICES / "angry-1013.wav")
