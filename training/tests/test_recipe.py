@@ -89,6 +89,8 @@ def test_steps_in_the_wrong_order_say_what_to_run_first(workshop, tmp_path):
     (('mine = ["mine", "yours"]', 'mine = ["hers"]'), "use unknown corpora: hers"),
     (('mine = ["speaker3"]', 'mine = ["nobody"]'), "no such speaker: nobody"),
     (('kind = "csv"', 'kind = "tape"'), "unknown kind 'tape'"),
+    (("[weights]", "[training.hers]\nsteps = 3\n[weights]"), "for weights that [weights] does not name"),
+    (("[weights]", "[training.mine]\nstepz = 3\n[weights]"), "[training.mine]: unknown setting stepz"),
 ])
 def test_a_mistake_in_the_recipe_is_named(workshop, tmp_path, change, message):
     text = (workshop / "recipe.toml").read_text()

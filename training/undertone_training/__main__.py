@@ -164,6 +164,8 @@ def main(argv=None):
         if getattr(options, "weights", None) not in (None, *recipe.weights):
             raise config.ConfigError(f"no weights '{options.weights}' in {options.recipe} "
                                      f"(there are: {', '.join(recipe.weights)})")
+        if hasattr(options, "weights"):
+            recipe = recipe.of(options.weights)
         if hasattr(options, "device"):
             options.device = options.device or best_device()
         options.run(recipe, options)

@@ -1,7 +1,7 @@
 """Reads recipe.toml: one file says everything a run does. Unknown or missing settings are named, not guessed."""
 import pathlib
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Dict, List
 
 
@@ -40,7 +40,8 @@ class Training:
     seed: int = 1
     teachers: int = 0  # models trained first; the shipped one learns from their common answer
     distill: float = 0.5  # share of the teachers' answer in what is learnt
-    student_steps: int = 2500
+    student_steps: int = 2000
+    student_rate: float = 4e-5  # the student's encoder has been fine-tuned already
     rounding_from: float = 0.6  # share of the student's steps after which products are rounded as in the shipped graph
 
 
@@ -52,6 +53,11 @@ class Recipe:
     validation: Dict[str, object]
     excluded: Dict[str, List[str]]
     work: pathlib.Path
+    own: Dict[str, dict]  # name of a set of weights -> its own settings of training
+
+    def of(self, name):
+        """The recipe as it is for one set of weights."""
+        return replace(self, training=replace(self.training, **self.own.get(name, {})))
 
 
 def _fill(kind, table, where):
@@ -79,14 +85,20 @@ def read(path):
         raise ConfigError(f"{path}: no [[corpus]] given")
     for corpus in corpora:
         corpus.path = str(base / corpus.path)
-    training = _fill(Training, table.get("training", {}), f"{path}: [training]")
-    training.encoder = str(base / training.encoder)
     names = [c.name for c in corpora]
     weights = table.get("weights", {"all": names})
+    settings = table.get("training", {})
+    own = {name: settings.pop(name) for name in list(settings) if isinstance(settings[name], dict)}
+    training = _fill(Training, settings, f"{path}: [training]")
+    training.encoder = str(base / training.encoder)
+    for name, changes in own.items():
+        if name not in weights:
+            raise ConfigError(f"{path}: [training.{name}] is for weights that [weights] does not name")
+        _fill(Training, {**vars(training), **changes}, f"{path}: [training.{name}]")
     for name, used in weights.items():
         unknown = sorted(set(used) - set(names))
         if unknown:
             raise ConfigError(f"{path}: weights '{name}' use unknown corpora: {', '.join(unknown)}")
     split = table.get("split", {})
     return Recipe(corpora, training, weights, split.get("validation", {}), split.get("excluded", {}),
-                  base / table.get("work", "runs"))
+                  base / table.get("work", "runs"), own)

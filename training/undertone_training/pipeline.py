@@ -50,7 +50,8 @@ def teacher_halving(training, number):
 
 
 def train_student(pack, recipe, name, teachers, device):
-    training = recipe.training
+    training = copy.copy(recipe.training)
+    training.encoder_rate = training.student_rate
     alike = [t for t in teachers if list(t.encoder.halve_after) == list(training.halve_after)]
     student = averaged(alike) if alike else new_model(training, device)
     return fit(pack, trained_clips(pack, recipe, name), corpus_weights(recipe), training, device, model=student,
