@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DEFAULT_PORT, PATHS } from '@undertone/contract';
+import { DEFAULT_ASYNCH_URL, DEFAULT_DISCRETE_URL, DEFAULT_PORT, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
 import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from './support/documents.ts';
 import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
@@ -46,11 +46,17 @@ after(async () => {
 
 async function run({ language, text }: Block): Promise<string> {
   const [program = '', ...args] = INTERPRETERS[language] ?? [];
-  const { stdout } = await promisify(execFile)(
-    program,
-    [...args, text.replaceAll(String(DEFAULT_PORT), String(server.port))],
-    { cwd: ROOT, env: { ...exampleEnvironment(dataDir), SERVICE_API_KEY: key } },
-  );
+  // What the text says of the usual port, by itself or through a client's defaults, is true of this server's.
+  const onItsPort = (words: string) => words.replaceAll(String(DEFAULT_PORT), String(server.port));
+  const { stdout } = await promisify(execFile)(program, [...args, onItsPort(text)], {
+    cwd: ROOT,
+    env: {
+      ...exampleEnvironment(dataDir),
+      SERVICE_API_KEY: key,
+      SERVICE_DISCRETE_URL: onItsPort(DEFAULT_DISCRETE_URL),
+      SERVICE_ASYNCH_URL: onItsPort(DEFAULT_ASYNCH_URL),
+    },
+  });
   return stdout;
 }
 
