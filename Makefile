@@ -37,9 +37,15 @@ test-deps:
 	.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-# Both runners always run, the last words are theirs, and either of them can fail the whole.
-test: install check test-deps .venv/.installed
+clients/python/.venv/.installed: clients/python/pyproject.toml
+	$(PYTHON) -m venv clients/python/.venv
+	clients/python/.venv/bin/pip install --quiet --disable-pip-version-check --editable 'clients/python[dev]'
+	@touch $@
+
+# All runners always run, the last words are theirs, and any of them can fail the whole.
+test: install check test-deps .venv/.installed clients/python/.venv/.installed
 	@failed=0; \
 	$(PYTEST) --quiet training/tests || failed=1; \
+	(cd clients/python && $(PYTEST) --quiet) || failed=1; \
 	$(NPM) run --silent test:node || failed=1; \
 	exit $$failed

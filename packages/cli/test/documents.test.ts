@@ -21,7 +21,8 @@ const BY_HAND = new Map([
 const INTERPRETERS: Record<string, readonly string[]> = {
   sh: ['bash', '-euo', 'pipefail', '-c'],
   ts: [process.execPath, '--input-type=module-typescript', '--eval'],
-  python: ['python3', '-c'],
+  // The Python that `make test` has given the client to.
+  python: [join(ROOT, 'clients/python/.venv/bin/python'), '-c'],
 };
 
 const blocks = DOCUMENTS.flatMap(blocksOf);
