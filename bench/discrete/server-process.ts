@@ -27,6 +27,7 @@ export async function startServerProcess(env: Record<string, string> = {}): Prom
   const child = spawn(process.execPath, [MAIN], {
     env: {
       ...process.env,
+      MALLOC_ARENA_MAX: '2', // as `make serve` has it
       SERVICE_PORT: String(port),
       SERVICE_DATA_DIR: dataDir,
       SERVICE_API_KEY: key,
