@@ -76,6 +76,22 @@ def test_whatever_the_network_does_the_file_is_right_or_the_error_is_clear_and_n
     assert "arrived" in outcomes
 
 
+class TestInRealTime:
+    """Without the waits written down: as long as the service asks for, and no longer than it takes."""
+
+    @pytest.fixture
+    def waits(self) -> None:
+        """Leave the clock alone."""
+
+    def test_a_service_that_asks_for_a_second_gets_it(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+        busy = Fault("answer", status=503, headers={"retry-after": "1"})
+        flaky.faults = lambda seen: busy if (seen.part, seen.time) == (1, 0) else None
+        started = time.monotonic()
+        request_id = make_twin(**flaky.settings).asynch.upload(RECORDING)
+        assert 1 <= time.monotonic() - started < 5
+        assert flaky.assembled(request_id) == RECORDING
+
+
 def test_a_part_that_stays_damaged_is_an_error_in_the_end_and_never_a_wrong_file(
     flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:

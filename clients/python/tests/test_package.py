@@ -89,6 +89,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_its_types_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"undertone/__init__.py", "undertone/py.typed"} <= set(names)
+    assert any(name.endswith("LICENSE") for name in names)
     assert all(name.startswith(("undertone/", "undertone-")) for name in names)
     metadata = next(name for name in names if name.endswith("METADATA"))
     lines = zipfile.ZipFile(wheel).read(metadata).decode().splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,28 @@ PROJECT = Path(__file__).parents[1]
 def test_the_code_passes(check: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *check], cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_program_that_uses_the_client_is_checked_against_its_types(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+from undertone import AsyncEmotionClient, EmotionClient
+client = EmotionClient(part_size="5 MB")
+name: str = client.discrete.emotions("hello.wav").main_emotion
+wrong: int = client.asynch.upload("talk.wav")
+async def wait() -> str:
+    return (await AsyncEmotionClient("k").asynch.classify(b"")).emotions[0].t
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", program.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.findall(r"^program.py:(\d+): error", done.stdout, flags=re.MULTILINE) == ["3", "5"], done.stdout
 
 
 def public(owner: Any) -> dict[str, Any]:

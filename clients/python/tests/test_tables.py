@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
@@ -19,7 +20,7 @@ from undertone import (
 
 from .support.clients import MIB, scrambled
 from .support.flaky_server import DISCRETE_ANSWER, KEY, TIMELINE, Fault, FlakyServer
-from .support.programs import run_on_terminal
+from .support.programs import run_on_terminal, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,6 +151,19 @@ class TestEnvironmentVariables:
         logger.setLevel(logger.level)  # forget what logging has worked out before
         twin.asynch.upload(scrambled(10))
         assert {record.levelname for record in caplog.records if record.name == "undertone"} == spoken
+
+    def test_service_log_level_is_heard_on_stderr_of_a_program_that_has_no_logging_of_its_own(
+        self, flaky: FlakyServer
+    ) -> None:
+        program = "import sys, undertone\n{}\nundertone.EmotionClient().asynch.upload(b'x')"
+        loud = {**flaky.environment, "SERVICE_LOG_LEVEL": "INFO"}
+        _, err = start(program.format(""), loud).communicate(timeout=30)
+        assert re.fullmatch(r"undertone INFO: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
+        configured = "import logging; logging.basicConfig(format='mine: %(message)s')"
+        _, err = start(program.format(configured), loud).communicate(timeout=30)
+        assert re.fullmatch(r"mine: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
+        _, err = start(program.format(""), flaky.environment).communicate(timeout=30)
+        assert err == ""
 
     def test_service_log_level_refuses_what_is_no_level(
         self, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin

@@ -12,6 +12,9 @@ from ._wav import read_wav
 from .errors import ConfigError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from ._source import Recording
 
 RATE = 44_100
@@ -29,7 +32,7 @@ _ROLLOFF = 0.95
 _BLOCK = 4096
 
 
-def prepare(file_path: Recording) -> Any:
+def prepare(file_path: Recording) -> npt.NDArray[np.float32]:
     """
     Give a short WAV file's samples as the service's JSON form wants them: a numpy array of float32.
 
@@ -42,7 +45,8 @@ def prepare(file_path: Recording) -> Any:
         samples, rate = read_wav(source.file)
     finally:
         source.close()
-    return prepare_samples(samples, rate)
+    prepared: npt.NDArray[np.float32] = prepare_samples(samples, rate)
+    return prepared
 
 
 def prepare_samples(samples: Any, sample_rate: Any) -> Any:

@@ -7,6 +7,7 @@ import queue
 import socket
 import threading
 import time
+import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
@@ -66,7 +67,10 @@ class ThreadRunner:
 
     def _send(self, request: Send) -> Answer:
         with self._lock:
-            self._client = self._client or httpx.Client(verify=trust())
+            if self._client is None:
+                self._client = httpx.Client(verify=trust())
+                # A client that is simply forgotten lets go of its connections, too.
+                weakref.finalize(self, self._client.close)
             client = self._client
         return _exchange(client, request)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _operations as operations
 from ._base import ClientBase
@@ -11,6 +11,8 @@ from ._threads import ThreadRunner
 
 if TYPE_CHECKING:
     from typing import Callable
+
+    import numpy.typing as npt
 
     from ._calls import Context
     from ._progress import ProgressListener
@@ -65,7 +67,7 @@ class Discrete:
         self,
         file_path: Recording | None = None,
         *,
-        samples: Any = None,
+        samples: npt.ArrayLike | None = None,
         sample_rate: int | None = None,
         model: str | None = None,
     ) -> DiscreteResult:
