@@ -6,7 +6,8 @@ export const polyphaseBinary = new URL('../src/resample/polyphase.wasm', import.
 
 export async function compilePolyphase(): Promise<Uint8Array> {
   const assembler = await wabt();
-  const module = assembler.parseWat('polyphase.wat', await readFile(polyphaseSource, 'utf8'), { simd: true });
+  const source = await readFile(polyphaseSource, 'utf8');
+  const module = assembler.parseWat('polyphase.wat', source, { simd: true, relaxed_simd: true });
   try {
     return module.toBinary({}).buffer;
   } finally {

@@ -7,7 +7,7 @@ import { SNIFF_BYTES, sniff } from './foreign/sniff.ts';
 import { HIGHEST_SAMPLE_RATE, LOWEST_SAMPLE_RATE, MODEL_SAMPLE_RATE } from './rates.ts';
 import { Resampler } from './resample/resampler.ts';
 import { readWavHeader, type WavHeader } from './wav/header.ts';
-import { readWavSamples } from './wav/samples.ts';
+import { readFrames, toMono } from './wav/samples.ts';
 
 export interface OpenOptions {
   readonly signal?: AbortSignal | undefined;
@@ -100,8 +100,8 @@ function decodedWav(
 async function* atModelRate(reader: ByteReader, header: WavHeader): AsyncGenerator<Float32Array> {
   try {
     const resampler = new Resampler(header.sampleRate, MODEL_SAMPLE_RATE);
-    for await (const samples of readWavSamples(reader, header)) {
-      const chunk = resampler.push(samples);
+    for await (const frames of readFrames(reader, header)) {
+      const chunk = resampler.push(toMono(frames, header));
       if (chunk.length > 0) yield chunk;
     }
     const tail = resampler.flush();

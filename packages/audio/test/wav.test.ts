@@ -38,6 +38,17 @@ function rejectsWith(code: string, message: RegExp, figures: Record<string, numb
 }
 
 describe('a WAV file', () => {
+  it('is not disturbed by others of every kind that are read at the same time', async () => {
+    const files = encodings.flatMap((encoding, nth) =>
+      [16_000, 44_100].map((sampleRate) =>
+        writeWav(sine(0.5, sampleRate, 200 + 100 * nth), { sampleRate, encoding }),
+      ),
+    );
+    const alone: Float32Array[] = [];
+    for (const file of files) alone.push(await read(file));
+    assert.deepEqual(await Promise.all(files.map(read)), alone);
+  });
+
   for (const encoding of encodings) {
     it(`comes back as it was written: ${encoding}, in every container, mono and not, cut anywhere`, async () => {
       await fc.assert(

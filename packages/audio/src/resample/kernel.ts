@@ -9,6 +9,7 @@ interface WebAssemblyInterface {
 
 interface Polyphase {
   readonly memory: { readonly buffer: ArrayBuffer };
+  widen(from: number, to: number, count: number): void;
   convolve(
     input: number,
     bank: number,
@@ -40,6 +41,17 @@ const INPUT_AT = OUTPUT_AT - INPUT_ROOM;
 /** Where to write the samples before `convolve`. */
 export const input = memory.subarray(INPUT_AT, OUTPUT_AT);
 const output = memory.subarray(OUTPUT_AT);
+const inputBytes = new Uint8Array(input.buffer, input.byteOffset, input.byteLength);
+
+/** 16-bit samples, little-endian, as floats of -1..1. */
+export function widen16(raw: Uint8Array, samples: Float32Array): void {
+  for (let at = 0; at < samples.length; at += OUTPUT_ROOM) {
+    const count = Math.min(OUTPUT_ROOM, samples.length - at);
+    inputBytes.set(raw.subarray(at * 2, (at + count) * 2));
+    polyphase.widen(INPUT_AT * 4, OUTPUT_AT * 4, count);
+    samples.set(output.subarray(0, count), at);
+  }
+}
 
 const places = new Map<FilterBank, number>();
 let nextPlace = 0;
@@ -59,7 +71,7 @@ function placeOf(bank: FilterBank): number {
   return place;
 }
 
-/** A copy of the next `count` outputs over what lies in `input`, the first of them at `phase`. */
+/** The next `count` outputs over what lies in `input`, the first of them at `phase`: there until the next call. */
 export function convolve(bank: FilterBank, stride: number, phase: number, count: number): Float32Array {
   const { taps, rows, phases } = bank;
   polyphase.convolve(
@@ -74,5 +86,5 @@ export function convolve(bank: FilterBank, stride: number, phase: number, count:
     OUTPUT_AT * 4,
     count,
   );
-  return output.slice(0, count);
+  return output.subarray(0, count);
 }

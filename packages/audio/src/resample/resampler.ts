@@ -38,6 +38,6 @@ export class Resampler {
   }
 
   #run(chunk: Float32Array): Float32Array {
-    return this.#stages.reduce((samples, stage) => stage.push(samples), chunk);
+    return this.#stages.reduce((samples, stage) => stage.push(samples), chunk).slice();
   }
 }

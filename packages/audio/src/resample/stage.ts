@@ -17,11 +17,13 @@ export class Stage {
     this.#longestBlock = Math.min(INPUT_ROOM - 2 * taps, inputForFullOutput);
   }
 
+  /** The result lies in memory that the next push of any stage writes over. */
   push(samples: Float32Array): Float32Array {
     if (samples.length <= this.#longestBlock) return this.#pushBlock(samples);
+    const whole = samples.slice();
     const parts: Float32Array[] = [];
-    for (let at = 0; at < samples.length; at += this.#longestBlock) {
-      parts.push(this.#pushBlock(samples.subarray(at, at + this.#longestBlock)));
+    for (let at = 0; at < whole.length; at += this.#longestBlock) {
+      parts.push(this.#pushBlock(whole.subarray(at, at + this.#longestBlock)).slice());
     }
     return concatenate(parts);
   }

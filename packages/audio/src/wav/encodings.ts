@@ -1,23 +1,30 @@
 import { AudioError } from '../errors.ts';
+import { widen16 } from '../resample/kernel.ts';
 
 export type Encoding = 'pcm8' | 'pcm16' | 'pcm24' | 'pcm32' | 'float32' | 'float64' | 'alaw' | 'mulaw';
 
 export interface SampleFormat {
   readonly bytes: number;
-  /** Reads whole samples that begin where their buffer begins, so that typed views line up. */
-  decode(raw: Uint8Array): Float32Array;
+  /** Fills `samples` from raw bytes that begin where their buffer begins, so that typed views line up. */
+  decode(raw: Uint8Array, samples: Float32Array): void;
 }
 
 /** Every encoding, scaled to -1..1. Typed views are little-endian on all machines Node runs models on. */
 export const sampleFormats: Readonly<Record<Encoding, SampleFormat>> = {
-  pcm8: { bytes: 1, decode: (raw) => lookUp(raw, unsignedTable) },
-  pcm16: { bytes: 2, decode: (raw) => scale(new Int16Array(raw.buffer, 0, raw.length / 2), 2 ** -15) },
+  pcm8: { bytes: 1, decode: (raw, samples) => lookUp(raw, unsignedTable, samples) },
+  pcm16: { bytes: 2, decode: widen16 },
   pcm24: { bytes: 3, decode: decode24 },
-  pcm32: { bytes: 4, decode: (raw) => scale(new Int32Array(raw.buffer, 0, raw.length / 4), 2 ** -31) },
-  float32: { bytes: 4, decode: (raw) => clip(new Float32Array(raw.buffer, 0, raw.length / 4)) },
-  float64: { bytes: 8, decode: (raw) => clip(new Float64Array(raw.buffer, 0, raw.length / 8)) },
-  alaw: { bytes: 1, decode: (raw) => lookUp(raw, alawTable) },
-  mulaw: { bytes: 1, decode: (raw) => lookUp(raw, mulawTable) },
+  pcm32: { bytes: 4, decode: decode32 },
+  float32: {
+    bytes: 4,
+    decode: (raw, samples) => clip(new Float32Array(raw.buffer, 0, samples.length), samples),
+  },
+  float64: {
+    bytes: 8,
+    decode: (raw, samples) => clip(new Float64Array(raw.buffer, 0, samples.length), samples),
+  },
+  alaw: { bytes: 1, decode: (raw, samples) => lookUp(raw, alawTable, samples) },
+  mulaw: { bytes: 1, decode: (raw, samples) => lookUp(raw, mulawTable, samples) },
 };
 
 /** Twenty-four decibels over full scale: beyond it a file holds something else than -1..1 samples. */
@@ -27,14 +34,7 @@ const unsignedTable = Float32Array.from({ length: 256 }, (_, code) => (code - 12
 const alawTable = Float32Array.from({ length: 256 }, (_, code) => expandAlaw(code) / 32768);
 const mulawTable = Float32Array.from({ length: 256 }, (_, code) => expandMulaw(code) / 32768);
 
-function scale(values: Int16Array | Int32Array, factor: number): Float32Array {
-  const samples = new Float32Array(values.length);
-  for (let i = 0; i < samples.length; i++) samples[i] = (values[i] as number) * factor;
-  return samples;
-}
-
-function decode24(raw: Uint8Array): Float32Array {
-  const samples = new Float32Array(raw.length / 3);
+function decode24(raw: Uint8Array, samples: Float32Array): void {
   for (let i = 0, at = 0; i < samples.length; i++, at += 3) {
     const low = raw[at] as number;
     const middle = raw[at + 1] as number;
@@ -42,18 +42,20 @@ function decode24(raw: Uint8Array): Float32Array {
     // Built at the top of 32 bits, where the sign bit is.
     samples[i] = ((high << 24) | (middle << 16) | (low << 8)) * 2 ** -31;
   }
-  return samples;
+}
+
+function decode32(raw: Uint8Array, samples: Float32Array): void {
+  const values = new Int32Array(raw.buffer, 0, samples.length);
+  for (let i = 0; i < samples.length; i++) samples[i] = (values[i] as number) * 2 ** -31;
 }
 
 /** Mixing desks leave peaks over full scale; like any 16-bit copy of them, ours is clipped. */
-function clip(values: Float32Array | Float64Array): Float32Array {
-  const samples = new Float32Array(values.length);
+function clip(values: Float32Array | Float64Array, samples: Float32Array): void {
   for (let i = 0; i < samples.length; i++) {
     const value = values[i] as number;
     if (!(Math.abs(value) <= LOUDEST_FLOAT)) throw notASample(value);
     samples[i] = value > 1 ? 1 : value < -1 ? -1 : value;
   }
-  return samples;
 }
 
 function notASample(value: number): AudioError {
@@ -63,10 +65,8 @@ function notASample(value: number): AudioError {
   return new AudioError('unreadable_audio', message);
 }
 
-function lookUp(raw: Uint8Array, table: Float32Array): Float32Array {
-  const samples = new Float32Array(raw.length);
+function lookUp(raw: Uint8Array, table: Float32Array, samples: Float32Array): void {
   for (let i = 0; i < samples.length; i++) samples[i] = table[raw[i] as number] as number;
-  return samples;
 }
 
 /** ITU-T G.711, A-law: sign, three bits of exponent, four of mantissa, even bits inverted. */

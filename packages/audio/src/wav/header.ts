@@ -20,7 +20,7 @@ const TAG_ALAW = 6;
 const TAG_MULAW = 7;
 const TAG_EXTENSIBLE = 0xfffe;
 
-const MOST_CHANNELS = 64;
+export const MOST_CHANNELS = 64;
 const MOST_CHUNKS = 10_000;
 const OPEN_SIZE = 0xffff_ffff;
 

@@ -1,15 +1,14 @@
 import type { ByteReader } from '../byte-reader.ts';
 import { takeTurn } from '../turnstile.ts';
 import { sampleFormats } from './encodings.ts';
-import type { WavHeader } from './header.ts';
+import { MOST_CHANNELS, type WavHeader } from './header.ts';
 
 const BLOCK_BYTES = 64 * 1024;
+const LONGEST_SAMPLE_BYTES = 8;
 
-/** The sound of a WAV file whose header was just read: mono, at the file's own rate. */
-export async function* readWavSamples(reader: ByteReader, header: WavHeader): AsyncGenerator<Float32Array> {
-  const { frameBytes, channels } = header;
-  const format = sampleFormats[header.encoding];
-  // Samples may begin anywhere in a piece of the stream; here they always begin at 0.
+/** The sound of a WAV file whose header was just read, in whole frames that lie at the start of their buffer. */
+export async function* readFrames(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array> {
+  const { frameBytes } = header;
   const block = new Uint8Array(BLOCK_BYTES + frameBytes);
   let filled = 0;
   let left = header.dataBytes ?? Infinity;
@@ -24,13 +23,23 @@ export async function* readWavSamples(reader: ByteReader, header: WavHeader): As
 
     const whole = filled - (filled % frameBytes);
     if (whole > 0) {
-      const samples = mixDown(format.decode(block.subarray(0, whole)), channels);
+      yield block.subarray(0, whole);
       block.copyWithin(0, whole, filled);
       filled -= whole;
-      yield samples;
     }
     if (left === 0 && (await soundGoesOn(reader, header))) left = Infinity;
   }
+}
+
+/** The longest block, should every byte of it be a sample. */
+const decoded = new Float32Array(BLOCK_BYTES + MOST_CHANNELS * LONGEST_SAMPLE_BYTES);
+
+/** Frames as one channel at the file's own rate. They lie in memory that the next call writes over. */
+export function toMono(frames: Uint8Array, { encoding, channels }: WavHeader): Float32Array {
+  const format = sampleFormats[encoding];
+  const samples = decoded.subarray(0, frames.length / format.bytes);
+  format.decode(frames, samples);
+  return channels === 1 ? samples : mixDown(samples, channels);
 }
 
 /**
@@ -49,14 +58,14 @@ function isName(bytes: Uint8Array, at: number): boolean {
   return bytes.subarray(at, at + 3).every((byte) => byte >= 0x20 && byte < 0x7f);
 }
 
+/** In place: a frame's mean is written no later than its first sample is read. */
 function mixDown(interleaved: Float32Array, channels: number): Float32Array {
-  if (channels === 1) return interleaved;
-  const mono = new Float32Array(interleaved.length / channels);
+  const frames = interleaved.length / channels;
   const share = 1 / channels;
-  for (let frame = 0, at = 0; frame < mono.length; frame++) {
+  for (let frame = 0, at = 0; frame < frames; frame++) {
     let sum = 0;
     for (let channel = 0; channel < channels; channel++) sum += interleaved[at++] as number;
-    mono[frame] = sum * share;
+    interleaved[frame] = sum * share;
   }
-  return mono;
+  return interleaved.subarray(0, frames);
 }
