@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import re
 from datetime import datetime
@@ -11,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import undertone
-from undertone import ConfigError, InvalidRequestIdError, TimelineElement, UndertoneError, UploadFailedError
+from undertone import (
+    ConfigError,
+    EmotionClient,
+    InvalidRequestIdError,
+    TimelineElement,
+    UndertoneError,
+    UploadFailedError,
+)
 from undertone import _retry as retry
 from undertone._checks import NUMBERS
 from undertone._failure import failing_as
@@ -97,6 +105,8 @@ def test_defaults_and_the_names_of_the_environment_variables(
     config = make_twin().client._config
     for name in ("showProgress", "discreteUrl", "asynchUrl"):
         assert getattr(config, snake(name) if name in SETTING_NAMES else "show_progress") == CASES["defaults"][name]
+    tries = inspect.signature(EmotionClient("k").asynch.classify).parameters["max_tries"]
+    assert tries.default is CASES["defaults"]["classifyMaxTries"]
     for variable in CASES["environment"].values():
         monkeypatch.setenv(variable, f"from {variable}")
     from_environment = make_twin().client._config
