@@ -29,7 +29,7 @@ def pooled_error(groups, temperature):
     return calibration_error(truth, probabilities(logits, speech, temperature))
 
 
-def choose_temperature(validation, left_out, limit=0.055):
+def choose_temperature(validation, left_out, limit=0.045):
     """The temperature of the left-out corpora, or as near to it as the validation speakers allow.
 
     A temperature fitted on known corpora is far too sure of itself on other people's recordings; one fitted on
@@ -40,6 +40,7 @@ def choose_temperature(validation, left_out, limit=0.055):
         away = 4.0
     else:
         away = max(at_home, fit_temperature(left_out))
-    steps = np.geomspace(at_home, away, 60)
-    allowed = [t for t in steps if pooled_error(validation, t) <= limit]
-    return float(max(allowed, default=at_home))
+    steps = np.geomspace(min(0.4, at_home), away, 90)
+    found = {float(t): pooled_error(validation, t) for t in steps}
+    allowed = [t for t, error in found.items() if error <= limit]
+    return max(allowed, default=min(found, key=found.get))

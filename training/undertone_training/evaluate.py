@@ -10,7 +10,7 @@ from .predict import with_graph
 from .progress import Progress
 from .windows import Windows, laid_end_to_end, single_clips
 
-ENOUGH = 600  # windows of a corpus that was never trained on: all its speakers count, so there are many
+ENOUGH = 600  # windows of a corpus, where there are many: single clips, and all speakers of one never trained on
 
 
 def known(windows, answers, model):
@@ -25,6 +25,7 @@ def figures(windows, answers):
 
 
 def joined(parts):
+    parts = list(parts)
     return Windows([s for w in parts for s in w.samples], [c for w in parts for c in w.clips])
 
 
@@ -70,7 +71,7 @@ def evaluate(session, pack, recipe, name, float_session=None, most=None):
     report["reliability"] = {m: reliability(*known(everything, said, m)) for m in MODELS}
     report["speakers"] = by_speaker(everything, said)
     report["genders"] = by_gender(pack, recipe, everything, said)
-    report["single_clips"] = singles(session, pack, recipe, names, most)
+    report["single_clips"] = singles(session, pack, recipe, names, most or ENOUGH)
     progress.step()
     report["conditions"] = under_conditions(session, joined(thinned(w, 120) for w in home.values()), progress)
     report["lengths"] = by_length(session, pack, recipe, names)
@@ -112,13 +113,12 @@ def by_gender(pack, recipe, windows, answers):
     return out
 
 
-def singles(session, pack, recipe, names, most=None):
+def singles(session, pack, recipe, names, most):
     """Clips one by one, as short as they are."""
     out = {}
     for corpus in names:
         keep = of(pack, [corpus]) & spoken(pack) & (sides(pack, recipe) == "validation")
-        windows = single_clips(pack, keep)
-        windows = thinned(windows, most) if most else windows
+        windows = thinned(single_clips(pack, keep), most)
         out[corpus] = figures(windows, with_graph(session, windows))
     return out
 
