@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .conftest import MakeTwin
+    from .support.flaky_server import Seen
 
 UNKNOWN_ID = "0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10"
 
@@ -89,7 +91,14 @@ class TestClientConstruction:
     def test_max_threads_is_3_by_default_and_the_constructor_sets_another(
         self, flaky: FlakyServer, make_twin: MakeTwin, settings: dict[str, int], expected: int
     ) -> None:
-        flaky.faults = lambda seen: Fault("slow", seconds=0.1) if seen.route == "part" else None
+        def faults(seen: Seen) -> Fault | None:
+            """Hold the first parts until all that may come have come, then a little longer: more must not."""
+            deadline = time.monotonic() + 5
+            while 1 <= (seen.part or 0) <= expected and flaky.under_way < expected and time.monotonic() < deadline:
+                time.sleep(0.005)
+            return Fault("slow", seconds=0.05) if seen.part else None
+
+        flaky.faults = faults
         make_twin(**flaky.settings, part_size=MIB, **settings).asynch.upload(scrambled(10 * MIB))
         assert flaky.most_at_once == expected
 

@@ -32,6 +32,7 @@ class ThreadRunner:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
+        self._let_go: Callable[[], Any] | None = None
 
     def run(self, steps: Steps[T]) -> T:
         """Perform an operation's steps to its end."""
@@ -52,9 +53,9 @@ class ThreadRunner:
     def close(self) -> None:
         """Close the connections."""
         with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+            let_go, self._client, self._let_go = self._let_go, None, None
+        if let_go is not None:
+            let_go()
 
     def _perform(self, step: Step) -> Any:
         if isinstance(step, Send):
@@ -70,7 +71,7 @@ class ThreadRunner:
             if self._client is None:
                 self._client = httpx.Client(verify=trust())
                 # A client that is simply forgotten lets go of its connections, too.
-                weakref.finalize(self, self._client.close)
+                self._let_go = weakref.finalize(self, self._client.close)
             client = self._client
         return _exchange(client, request)
 
@@ -101,13 +102,14 @@ class _Lanes:
     def run(self, lanes: Sequence[Steps[None]]) -> None:
         with httpx.Client(verify=trust(), limits=httpx.Limits()) as client:
             runner = _LaneRunner(client, self)
-            threads = [
-                threading.Thread(target=self._run_lane, args=(runner, lane), name="undertone-part", daemon=True)
-                for lane in lanes
-            ]
-            for thread in threads:
-                thread.start()
+            threads: list[threading.Thread] = []
             try:
+                for lane in lanes:
+                    thread = threading.Thread(target=self._run_lane, args=(runner, lane), name="undertone-part")
+                    # A second Ctrl-C, while the first is being dealt with, ends the program all the same.
+                    thread.daemon = True
+                    thread.start()
+                    threads.append(thread)
                 self._listen(len(threads))
             finally:
                 self.stop()
