@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,14 +99,28 @@ def test_the_wheel_holds_the_package_its_types_and_nothing_else(wheel: Path) -> 
     assert "Requires-Python: >=3.9" in lines
 
 
-@pytest.mark.parametrize("python", pythons())
+PYTHONS = pythons()
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A fresh environment for each Python, with the wheel and what it asks for in it."""
+
+    def install(python: str) -> Path:
+        fresh = tmp_path_factory.mktemp("fresh")
+        run(python, "-m", "venv", fresh)
+        run(fresh / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        return fresh / "bin/python"
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(PYTHONS, pool.map(install, PYTHONS)))
+
+
+@pytest.mark.parametrize("python", PYTHONS)
 def test_the_wheel_is_installed_into_a_fresh_environment_and_used(
-    python: str, wheel: Path, real: RealServer, tmp_path: Path
+    python: str, installed: dict[str, Path], real: RealServer
 ) -> None:
-    home = tmp_path / "fresh"
-    run(python, "-m", "venv", home)
-    fresh = home / "bin" / "python"
-    run(fresh, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+    fresh = installed[python]
     said = run(fresh, "-I", "-W", "error", "-c", USE, VOICES / "angry-1013.wav", **real.environment)
     assert said.split()[1] == "00:00"
-    shutil.rmtree(home)
+    shutil.rmtree(fresh.parents[1])
