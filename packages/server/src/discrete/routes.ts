@@ -26,6 +26,7 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
     const decodeMs = performance.now() - start;
     const prediction = await classifier.classify(clip.samples, { priority: 'discrete', signal });
     const { queueMs, inferenceMs } = prediction.timings;
+    admission.heard(queueMs + inferenceMs);
     const stages = { decode: decodeMs, queue: queueMs, model: inferenceMs, total: performance.now() - start };
     metrics.observeClip(stages, clip.seconds);
     reply.headers({

@@ -1,7 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-
-/** How long the event loop may go on beginning requests before it goes round. */
-const LONGEST_STRETCH_MS = 5;
+import { goOnLater, mayGoOn } from './turns.ts';
 
 /** The server under the app, with its limits on connections. */
 export function createHttpServer(handler: RequestListener): Server {
@@ -22,27 +20,9 @@ export function createHttpServer(handler: RequestListener): Server {
   return server;
 }
 
-/**
- * Hundreds of requests can arrive in one round of the event loop, and beginning each takes a part of a
- * millisecond. They are begun a few milliseconds' worth at a time, so that those already under way go on.
- */
 function inTurns(handler: RequestListener): RequestListener {
-  const waiting: Parameters<RequestListener>[] = [];
-  let stretchBegan: number | null = null;
-
-  function timeIsLeft(): boolean {
-    if (stretchBegan === null) {
-      stretchBegan = performance.now();
-      setImmediate(goOn);
-    }
-    return performance.now() - stretchBegan < LONGEST_STRETCH_MS;
-  }
-  function goOn(): void {
-    stretchBegan = null;
-    while (waiting.length > 0 && timeIsLeft()) handler(...(waiting.shift() as Parameters<RequestListener>));
-  }
   return (request, response) => {
-    if (waiting.length === 0 && timeIsLeft()) handler(request, response);
-    else waiting.push([request, response]);
+    if (mayGoOn()) handler(request, response);
+    else goOnLater(() => handler(request, response));
   };
 }

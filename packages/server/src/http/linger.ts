@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { goOnLater, mayGoOn } from './turns.ts';
 
 /** How much longer a client may go on sending after it was answered. */
 const LINGER_MS = 10_000;
@@ -20,6 +21,11 @@ function discard(request: IncomingMessage): void {
   const { socket } = request;
   const startBytes = socket.bytesRead;
   const deadline = performance.now() + LINGER_MS;
+  request.on('data', () => {
+    if (mayGoOn()) return;
+    request.pause();
+    goOnLater(() => request.resume());
+  });
   request.resume();
   const timer = setInterval(() => {
     if (request.complete || socket.destroyed) clearInterval(timer);

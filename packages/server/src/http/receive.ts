@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ProblemError } from '../problems.ts';
+import { goOnLater, mayGoOn } from './turns.ts';
 
 /** How long a sender may take. */
 export interface Patience {
@@ -71,6 +72,7 @@ export function receive(
       try {
         const taken = sink(chunk);
         if (taken instanceof Promise) wait(taken);
+        else if (!mayGoOn()) wait(new Promise<void>(goOnLater));
       } catch (error) {
         finish(error);
       }
