@@ -73,7 +73,8 @@ def _table(title, rows):
 
 
 def confusion(plt, report, name):
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), gridspec_kw={"width_ratios": [4, 5, 7]})
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.8),
+                                gridspec_kw={"width_ratios": [4, 5, 7], "wspace": 0.5})
     for axis, (model, size) in zip(axes, MODELS.items()):
         table = np.array(report["confusion"][model], float)
         share = table / np.maximum(table.sum(1, keepdims=True), 1)
