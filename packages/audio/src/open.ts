@@ -7,7 +7,7 @@ import { SNIFF_BYTES, sniff } from './foreign/sniff.ts';
 import { HIGHEST_SAMPLE_RATE, LOWEST_SAMPLE_RATE, MODEL_SAMPLE_RATE } from './rates.ts';
 import { Resampler } from './resample/resampler.ts';
 import { readWavHeader, type WavHeader } from './wav/header.ts';
-import { readFrames, toMono } from './wav/samples.ts';
+import { MonoDecoder, readSound } from './wav/samples.ts';
 
 export interface OpenOptions {
   readonly signal?: AbortSignal | undefined;
@@ -100,8 +100,9 @@ function decodedWav(
 async function* atModelRate(reader: ByteReader, header: WavHeader): AsyncGenerator<Float32Array> {
   try {
     const resampler = new Resampler(header.sampleRate, MODEL_SAMPLE_RATE);
-    for await (const frames of readFrames(reader, header)) {
-      const chunk = resampler.push(toMono(frames, header));
+    const decoder = new MonoDecoder(header);
+    for await (const bytes of readSound(reader, header)) {
+      const chunk = resampler.push(decoder.push(bytes));
       if (chunk.length > 0) yield chunk;
     }
     const tail = resampler.flush();

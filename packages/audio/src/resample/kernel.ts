@@ -28,29 +28,25 @@ const { Module, Instance } = (globalThis as unknown as { WebAssembly: WebAssembl
 const binary = readFileSync(new URL('./polyphase.wasm', import.meta.url));
 const polyphase = new Instance(new Module(binary)).exports as Polyphase;
 
+/** How many samples an area holds: a block of the longest ones as raw bytes, or one at twice the rate. */
+export const AREA_ROOM = 66_048;
+/** How many samples fit before an area: what a filter still needs of those that came earlier. */
+export const HISTORY_ROOM = 4_096;
+
 /**
- * Nothing is kept between calls but the banks that were used lately, so one instance with a small
- * fixed memory serves every resampler: banks, then the input, then the output.
+ * Nothing is kept between calls but the banks that were used lately, so one instance with a small fixed memory
+ * serves every resampler: banks, then two areas, each after the room for its history. Samples walk from one area
+ * to the other and back: what one step writes is where the next one reads, and nothing is copied in between.
  */
 const memory = new Float32Array(polyphase.memory.buffer);
-export const INPUT_ROOM = 32_768;
-export const OUTPUT_ROOM = 32_768;
-const OUTPUT_AT = memory.length - OUTPUT_ROOM;
-const INPUT_AT = OUTPUT_AT - INPUT_ROOM;
+const BANKS_ROOM = memory.length - 2 * (HISTORY_ROOM + AREA_ROOM);
+const areaAt = (start: number) => memory.subarray(start, start + HISTORY_ROOM + AREA_ROOM);
+/** Samples begin at `HISTORY_ROOM`. */
+export const areas = [areaAt(BANKS_ROOM), areaAt(BANKS_ROOM + HISTORY_ROOM + AREA_ROOM)] as const;
 
-/** Where to write the samples before `convolve`. */
-export const input = memory.subarray(INPUT_AT, OUTPUT_AT);
-const output = memory.subarray(OUTPUT_AT);
-const inputBytes = new Uint8Array(input.buffer, input.byteOffset, input.byteLength);
-
-/** 16-bit samples, little-endian, as floats of -1..1. */
+/** 16-bit samples, little-endian, as floats of -1..1. Both lie in areas, and up to seven more are written over. */
 export function widen16(raw: Uint8Array, samples: Float32Array): void {
-  for (let at = 0; at < samples.length; at += OUTPUT_ROOM) {
-    const count = Math.min(OUTPUT_ROOM, samples.length - at);
-    inputBytes.set(raw.subarray(at * 2, (at + count) * 2));
-    polyphase.widen(INPUT_AT * 4, OUTPUT_AT * 4, count);
-    samples.set(output.subarray(0, count), at);
-  }
+  polyphase.widen(raw.byteOffset, samples.byteOffset, samples.length);
 }
 
 const places = new Map<FilterBank, number>();
@@ -60,22 +56,29 @@ let nextPlace = 0;
 function placeOf(bank: FilterBank): number {
   const known = places.get(bank);
   if (known !== undefined) return known;
-  if (nextPlace + bank.coefficients.length > INPUT_AT) {
+  if (nextPlace + bank.coefficients.length > BANKS_ROOM) {
     places.clear();
     nextPlace = 0;
   }
   const place = nextPlace;
-  memory.subarray(0, INPUT_AT).set(bank.coefficients, place);
+  memory.subarray(0, BANKS_ROOM).set(bank.coefficients, place);
   places.set(bank, place);
   nextPlace += bank.coefficients.length;
   return place;
 }
 
-/** The next `count` outputs over what lies in `input`, the first of them at `phase`: there until the next call. */
-export function convolve(bank: FilterBank, stride: number, phase: number, count: number): Float32Array {
+/** Writes the next `count` outputs over what lies at `from`, the first of them at `phase`. */
+export function convolve(
+  bank: FilterBank,
+  stride: number,
+  phase: number,
+  from: Float32Array,
+  to: Float32Array,
+  count: number,
+): void {
   const { taps, rows, phases } = bank;
   polyphase.convolve(
-    INPUT_AT * 4,
+    from.byteOffset,
     placeOf(bank) * 4,
     taps * 4,
     rows,
@@ -83,8 +86,7 @@ export function convolve(bank: FilterBank, stride: number, phase: number, count:
     phase,
     Math.floor(stride / phases),
     stride % phases,
-    OUTPUT_AT * 4,
+    to.byteOffset,
     count,
   );
-  return output.subarray(0, count);
 }

@@ -1,5 +1,8 @@
+import { AREA_ROOM, areas, HISTORY_ROOM } from './kernel.ts';
 import { planStages } from './plan.ts';
 import { concatenate, Stage } from './stage.ts';
+
+const SILENCE = new Float32Array(1024);
 
 /**
  * Changes the sample rate of a stream. The output is the same however the input is cut into chunks,
@@ -8,14 +11,18 @@ import { concatenate, Stage } from './stage.ts';
 export class Resampler {
   readonly #stages: readonly Stage[];
   readonly #ratio: number;
+  /** The most samples that walk through all stages at once: none of them makes a block much longer. */
+  readonly #longestBlock: number;
   #received = 0;
   #sent = 0;
 
   constructor(fromRate: number, toRate: number) {
     this.#stages = planStages(fromRate, toRate).map((plan) => new Stage(plan));
+    this.#longestBlock = Math.min(AREA_ROOM, ...this.#stages.map((stage) => stage.longestBlock));
     this.#ratio = toRate / fromRate;
   }
 
+  /** A chunk that lies in the first area already is taken from there. */
   push(chunk: Float32Array): Float32Array {
     this.#received += chunk.length;
     const output = this.#run(chunk);
@@ -29,7 +36,7 @@ export class Resampler {
     const parts: Float32Array[] = [];
     let length = 0;
     while (length < missing) {
-      const part = this.#run(new Float32Array(1024));
+      const part = this.#run(SILENCE);
       parts.push(part);
       length += part.length;
     }
@@ -38,6 +45,23 @@ export class Resampler {
   }
 
   #run(chunk: Float32Array): Float32Array {
-    return this.#stages.reduce((samples, stage) => stage.push(samples), chunk).slice();
+    if (chunk.length <= this.#longestBlock) return this.#runBlock(chunk);
+    const whole = chunk.slice();
+    const parts: Float32Array[] = [];
+    for (let at = 0; at < whole.length; at += this.#longestBlock) {
+      parts.push(this.#runBlock(whole.subarray(at, at + this.#longestBlock)));
+    }
+    return concatenate(parts);
+  }
+
+  #runBlock(block: Float32Array): Float32Array {
+    let [from, to] = areas;
+    if (block.buffer !== from.buffer) from.set(block, HISTORY_ROOM);
+    let length = block.length;
+    for (const stage of this.#stages) {
+      length = stage.push(from, length, to);
+      [from, to] = [to, from];
+    }
+    return from.slice(HISTORY_ROOM, HISTORY_ROOM + length);
   }
 }

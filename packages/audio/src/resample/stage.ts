@@ -1,47 +1,42 @@
-import { convolve, INPUT_ROOM, input, OUTPUT_ROOM } from './kernel.ts';
+import { AREA_ROOM, convolve, HISTORY_ROOM } from './kernel.ts';
 import type { StagePlan } from './plan.ts';
 
 /** One stage of a resampler: remembers the samples that later outputs still need. */
 export class Stage {
+  /** The most samples of one push whose result fits into an area. */
+  readonly longestBlock: number;
   readonly #plan: StagePlan;
-  readonly #longestBlock: number;
   /** Input that is not used up yet; at first the silence before the recording. */
-  #rest: Float32Array;
+  readonly #rest: Float32Array;
+  #restLength: number;
   #phase = 0;
 
   constructor(plan: StagePlan) {
     const { taps, phases } = plan.bank;
+    if (taps > HISTORY_ROOM) throw new RangeError('These sample rates are too far apart.');
     this.#plan = plan;
-    this.#rest = new Float32Array(taps / 2 - 1);
-    const inputForFullOutput = Math.floor(((OUTPUT_ROOM - 1) * plan.stride) / phases);
-    this.#longestBlock = Math.min(INPUT_ROOM - 2 * taps, inputForFullOutput);
+    this.#rest = new Float32Array(taps);
+    this.#restLength = taps / 2 - 1;
+    this.longestBlock = Math.min(AREA_ROOM, Math.floor(((AREA_ROOM - 1) * plan.stride) / phases));
   }
 
-  /** The result lies in memory that the next push of any stage writes over. */
-  push(samples: Float32Array): Float32Array {
-    if (samples.length <= this.#longestBlock) return this.#pushBlock(samples);
-    const whole = samples.slice();
-    const parts: Float32Array[] = [];
-    for (let at = 0; at < whole.length; at += this.#longestBlock) {
-      parts.push(this.#pushBlock(whole.subarray(at, at + this.#longestBlock)).slice());
-    }
-    return concatenate(parts);
-  }
-
-  #pushBlock(block: Float32Array): Float32Array {
+  /** Takes `length` samples out of one area and leaves the result in the other; returns how many those are. */
+  push(from: Float32Array, length: number, to: Float32Array): number {
     const { bank, stride } = this.#plan;
     const { taps, phases } = bank;
-    const available = this.#rest.length + block.length;
-    input.set(this.#rest);
-    input.set(block, this.#rest.length);
+    const start = HISTORY_ROOM - this.#restLength;
+    const end = HISTORY_ROOM + length;
+    from.set(this.#rest.subarray(0, this.#restLength), start);
 
-    const positions = available - taps + 1;
+    const positions = end - start - taps + 1;
     const count = Math.max(0, Math.ceil((positions * phases - this.#phase) / stride));
-    const samples = convolve(bank, stride, this.#phase, count);
+    convolve(bank, stride, this.#phase, from.subarray(start), to.subarray(HISTORY_ROOM), count);
     const moved = this.#phase + count * stride;
     this.#phase = moved % phases;
-    this.#rest = input.slice(Math.floor(moved / phases), available);
-    return samples;
+    const unused = from.subarray(start + Math.floor(moved / phases), end);
+    this.#rest.set(unused);
+    this.#restLength = unused.length;
+    return count;
   }
 }
 

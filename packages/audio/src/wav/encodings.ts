@@ -5,7 +5,7 @@ export type Encoding = 'pcm8' | 'pcm16' | 'pcm24' | 'pcm32' | 'float32' | 'float
 
 export interface SampleFormat {
   readonly bytes: number;
-  /** Fills `samples` from raw bytes that begin where their buffer begins, so that typed views line up. */
+  /** Fills `samples` from raw bytes that begin where an area of the kernel does, so that typed views line up. */
   decode(raw: Uint8Array, samples: Float32Array): void;
 }
 
@@ -17,11 +17,11 @@ export const sampleFormats: Readonly<Record<Encoding, SampleFormat>> = {
   pcm32: { bytes: 4, decode: decode32 },
   float32: {
     bytes: 4,
-    decode: (raw, samples) => clip(new Float32Array(raw.buffer, 0, samples.length), samples),
+    decode: (raw, samples) => clip(new Float32Array(raw.buffer, raw.byteOffset, samples.length), samples),
   },
   float64: {
     bytes: 8,
-    decode: (raw, samples) => clip(new Float64Array(raw.buffer, 0, samples.length), samples),
+    decode: (raw, samples) => clip(new Float64Array(raw.buffer, raw.byteOffset, samples.length), samples),
   },
   alaw: { bytes: 1, decode: (raw, samples) => lookUp(raw, alawTable, samples) },
   mulaw: { bytes: 1, decode: (raw, samples) => lookUp(raw, mulawTable, samples) },
@@ -45,7 +45,7 @@ function decode24(raw: Uint8Array, samples: Float32Array): void {
 }
 
 function decode32(raw: Uint8Array, samples: Float32Array): void {
-  const values = new Int32Array(raw.buffer, 0, samples.length);
+  const values = new Int32Array(raw.buffer, raw.byteOffset, samples.length);
   for (let i = 0; i < samples.length; i++) samples[i] = (values[i] as number) * 2 ** -31;
 }
 

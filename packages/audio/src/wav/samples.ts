@@ -1,45 +1,56 @@
 import type { ByteReader } from '../byte-reader.ts';
+import { areas, HISTORY_ROOM } from '../resample/kernel.ts';
 import { takeTurn } from '../turnstile.ts';
 import { sampleFormats } from './encodings.ts';
-import { MOST_CHANNELS, type WavHeader } from './header.ts';
+import type { WavHeader } from './header.ts';
 
-const BLOCK_BYTES = 64 * 1024;
-const LONGEST_SAMPLE_BYTES = 8;
+/** Samples of all channels together that are decoded at once. */
+const BLOCK_SAMPLES = 32_768;
 
-/** The sound of a WAV file whose header was just read, in whole frames that lie at the start of their buffer. */
-export async function* readFrames(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array> {
-  const { frameBytes } = header;
-  const block = new Uint8Array(BLOCK_BYTES + frameBytes);
-  let filled = 0;
+/** The sound of a WAV file whose header was just read, piece by piece as it arrives. */
+export async function* readSound(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array> {
+  const blockBytes = BLOCK_SAMPLES * sampleFormats[header.encoding].bytes;
   let left = header.dataBytes ?? Infinity;
-
   while (left > 0) {
-    const bytes = await reader.readSome(Math.min(BLOCK_BYTES, left));
+    const bytes = await reader.readSome(Math.min(blockBytes, left));
     if (bytes === null) return;
     await takeTurn();
-    block.set(bytes, filled);
-    filled += bytes.length;
     left -= bytes.length;
-
-    const whole = filled - (filled % frameBytes);
-    if (whole > 0) {
-      yield block.subarray(0, whole);
-      block.copyWithin(0, whole, filled);
-      filled -= whole;
-    }
+    yield bytes;
     if (left === 0 && (await soundGoesOn(reader, header))) left = Infinity;
   }
 }
 
-/** The longest block, should every byte of it be a sample. */
-const decoded = new Float32Array(BLOCK_BYTES + MOST_CHANNELS * LONGEST_SAMPLE_BYTES);
+/** What is decoded lies in the first area, where a resampler takes it from; its bytes lie in the second meanwhile. */
+const samples = areas[0].subarray(HISTORY_ROOM);
+const raw = new Uint8Array(areas[1].buffer, areas[1].byteOffset + HISTORY_ROOM * 4, samples.byteLength);
 
-/** Frames as one channel at the file's own rate. They lie in memory that the next call writes over. */
-export function toMono(frames: Uint8Array, { encoding, channels }: WavHeader): Float32Array {
-  const format = sampleFormats[encoding];
-  const samples = decoded.subarray(0, frames.length / format.bytes);
-  format.decode(frames, samples);
-  return channels === 1 ? samples : mixDown(samples, channels);
+/** Pieces of the sound -> one channel at the file's own rate. */
+export class MonoDecoder {
+  readonly #header: WavHeader;
+  /** The beginning of a frame whose end has not arrived. */
+  readonly #cut: Uint8Array;
+  #cutBytes = 0;
+
+  constructor(header: WavHeader) {
+    this.#header = header;
+    this.#cut = new Uint8Array(header.frameBytes);
+  }
+
+  /** The result lies in memory that the next push of any decoder or resampler writes over. */
+  push(bytes: Uint8Array): Float32Array {
+    const { encoding, channels, frameBytes } = this.#header;
+    const format = sampleFormats[encoding];
+    raw.set(this.#cut.subarray(0, this.#cutBytes));
+    raw.set(bytes, this.#cutBytes);
+    const end = this.#cutBytes + bytes.length;
+    this.#cutBytes = end % frameBytes;
+    const whole = end - this.#cutBytes;
+    this.#cut.set(raw.subarray(whole, end));
+    const decoded = samples.subarray(0, whole / format.bytes);
+    format.decode(raw.subarray(0, whole), decoded);
+    return channels === 1 ? decoded : mixDown(decoded, channels);
+  }
 }
 
 /**
