@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { goOnLater, mayGoOn } from './turns.ts';
 
 /** The server under the app, with its limits on connections. */
@@ -15,14 +16,33 @@ export function createHttpServer(handler: RequestListener): Server {
     inTurns(handler),
   );
   server.maxConnections = 2_048;
+  acceptInTurns(server);
   // An expectation we do not know is no reason to refuse the request that has it.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;
 }
 
+/**
+ * A connection is not read from until its turn: reading and parsing the first requests of hundreds of new clients
+ * in one round would hold the event loop long before any handler could say no.
+ */
+function acceptInTurns(server: Server): void {
+  const accept = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  (server as { pauseOnConnect?: boolean }).pauseOnConnect = true;
+  server.on('connection', (socket) => {
+    takeTurn(() => {
+      for (const listener of accept) listener.call(server, socket);
+      socket.resume();
+    });
+  });
+}
+
 function inTurns(handler: RequestListener): RequestListener {
-  return (request, response) => {
-    if (mayGoOn()) handler(request, response);
-    else goOnLater(() => handler(request, response));
-  };
+  return (request, response) => takeTurn(() => handler(request, response));
+}
+
+function takeTurn(work: () => void): void {
+  if (mayGoOn()) work();
+  else goOnLater(work);
 }
