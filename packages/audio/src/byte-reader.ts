@@ -14,10 +14,14 @@ export class ByteReader {
   #beginning: Uint8Array[] | null = [];
   #beginningBytes = 0;
   #ended = false;
+  /** Breaks off the wait for the next piece, where there is one. */
+  #breakOff: ((reason: unknown) => void) | undefined;
+  readonly #onAbort = (): void => this.#breakOff?.(this.#signal?.reason);
 
   constructor(source: ByteSource, signal?: AbortSignal) {
     this.#source = source[Symbol.asyncIterator]();
     this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort);
   }
 
   /** The next `count` bytes without moving on, or fewer where the stream ends. */
@@ -86,16 +90,16 @@ export class ByteReader {
     this.#held = NOTHING;
     this.#beginning = null;
     if (this.#ended) return;
-    this.#ended = true;
+    this.#end();
     this.#source.return?.()?.catch(() => undefined);
   }
 
   /** The next piece that is not empty, or null at the end. */
   async #pull(): Promise<Uint8Array | null> {
     while (!this.#ended) {
-      const next = await abortable(this.#source.next(), this.#signal);
+      const next = await this.#next();
       if (next.done) {
-        this.#ended = true;
+        this.#end();
       } else if (next.value.length > 0) {
         this.#remember(next.value);
         return next.value;
@@ -111,20 +115,18 @@ export class ByteReader {
     // A single piece is in memory anyway, however long it is.
     if (this.#beginningBytes > LONGEST_REWIND && this.#beginning.length > 1) this.#beginning = null;
   }
-}
 
-/** The same promise, which an abort breaks off even where its maker never settles it. */
-async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+  /** An abort breaks this off even where the source never answers. */
+  #next(): Promise<IteratorResult<Uint8Array>> {
+    this.#signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      this.#breakOff = reject;
+      this.#source.next().then(resolve, reject);
+    });
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
   }
 }
