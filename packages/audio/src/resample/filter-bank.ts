@@ -12,6 +12,8 @@ export interface FilterBank {
   /** Coefficients in a row, a multiple of 16. */
   readonly taps: number;
   readonly coefficients: Float32Array;
+  /** A single row that cuts at exactly half the band: every second coefficient is zero but the one in the middle. */
+  readonly halfBand: boolean;
 }
 
 /** Edges in cycles per input sample: kept up to `pass`, gone from `stop` on. */
@@ -34,7 +36,8 @@ export function designFilterBank(phases: number, band: Band): FilterBank {
   const half = 8 * Math.ceil(width / 16);
   const taps = 2 * half;
   const rows = Math.min(phases, MOST_ROWS);
-  const prototype = sampleWindowedSinc(half, rows, (band.pass + band.stop) / 2);
+  const cutoff = (band.pass + band.stop) / 2;
+  const prototype = sampleWindowedSinc(half, rows, cutoff);
 
   // One row more than there are rows, so that the last one has a neighbour to interpolate with.
   const coefficients = new Float32Array((rows + 1) * taps);
@@ -43,7 +46,8 @@ export function designFilterBank(phases: number, band: Band): FilterBank {
       coefficients[row * taps + tap] = prototype[Math.abs((tap - half + 1) * rows - row)] ?? 0;
     }
   }
-  return { phases, rows, taps, coefficients };
+  const halfBand = phases === 1 && Math.abs(cutoff - 0.25) < 1e-12;
+  return { phases, rows, taps, coefficients, halfBand };
 }
 
 /** The right half of a Kaiser-windowed sinc, `perSample` values for each input sample it spans. */

@@ -10,6 +10,7 @@ interface WebAssemblyInterface {
 interface Polyphase {
   readonly memory: { readonly buffer: ArrayBuffer };
   widen(from: number, to: number, count: number): void;
+  halve(input: number, bank: number, taps: number, scratch: number, output: number, count: number): void;
   convolve(
     input: number,
     bank: number,
@@ -35,11 +36,12 @@ export const HISTORY_ROOM = 4_096;
 
 /**
  * Nothing is kept between calls but the banks that were used lately, so one instance with a small fixed memory
- * serves every resampler: banks, then two areas, each after the room for its history. Samples walk from one area
- * to the other and back: what one step writes is where the next one reads, and nothing is copied in between.
+ * serves every resampler: banks, then two areas, each after the room for its history, then scratch for `halve`. Samples
+ * walk from one area to the other and back: what one step writes is where the next one reads, nothing is copied.
  */
 const memory = new Float32Array(polyphase.memory.buffer);
-const BANKS_ROOM = memory.length - 2 * (HISTORY_ROOM + AREA_ROOM);
+const BANKS_ROOM = memory.length - 3 * (HISTORY_ROOM + AREA_ROOM);
+const SCRATCH_AT = memory.length - (HISTORY_ROOM + AREA_ROOM);
 const areaAt = (start: number) => memory.subarray(start, start + HISTORY_ROOM + AREA_ROOM);
 /** Samples begin at `HISTORY_ROOM`. */
 export const areas = [areaAt(BANKS_ROOM), areaAt(BANKS_ROOM + HISTORY_ROOM + AREA_ROOM)] as const;
@@ -76,7 +78,11 @@ export function convolve(
   to: Float32Array,
   count: number,
 ): void {
-  const { taps, rows, phases } = bank;
+  const { taps, rows, phases, halfBand } = bank;
+  if (halfBand && stride === 2) {
+    polyphase.halve(from.byteOffset, placeOf(bank) * 4, taps, SCRATCH_AT * 4, to.byteOffset, count);
+    return;
+  }
   polyphase.convolve(
     from.byteOffset,
     placeOf(bank) * 4,

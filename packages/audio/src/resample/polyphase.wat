@@ -22,6 +22,77 @@
         (local.set $to (i32.add (local.get $to) (i32.const 32)))
         (br $next))))
 
+  ;; Puts $pairs pairs of samples asunder: the first of each to $even, the second to $odd. Four pairs at a time.
+  (func $part (param $x i32) (param $pairs i32) (param $even i32) (param $odd i32)
+    (local $a v128) (local $b v128) (local $end i32)
+    (local.set $end (i32.add (local.get $even) (i32.shl (local.get $pairs) (i32.const 2))))
+    (loop $next
+      (local.set $a (v128.load (local.get $x)))
+      (local.set $b (v128.load offset=16 (local.get $x)))
+      (v128.store (local.get $even)
+        (i8x16.shuffle 0 1 2 3 8 9 10 11 16 17 18 19 24 25 26 27 (local.get $a) (local.get $b)))
+      (v128.store (local.get $odd)
+        (i8x16.shuffle 4 5 6 7 12 13 14 15 20 21 22 23 28 29 30 31 (local.get $a) (local.get $b)))
+      (local.set $x (i32.add (local.get $x) (i32.const 32)))
+      (local.set $odd (i32.add (local.get $odd) (i32.const 16)))
+      (br_if $next
+        (i32.lt_u (local.tee $even (i32.add (local.get $even) (i32.const 16))) (local.get $end)))))
+
+  ;; Halves the rate with a half-band filter of $taps coefficients at $bank: the one in the middle and every second one
+  ;; count, all others are zero. So the middle one meets only odd samples and the rest only even ones. Writes $count
+  ;; outputs, 32 at a time: what follows the last one is written over. $scratch has room for as much as is read.
+  (func (export "halve")
+    (param $x i32) (param $bank i32) (param $taps i32) (param $scratch i32) (param $out i32) (param $count i32)
+    (local $pairs i32) (local $odd i32) (local $at i32) (local $end i32) (local $from i32) (local $h v128)
+    (local $a0 v128) (local $a1 v128) (local $a2 v128) (local $a3 v128) (local $a4 v128) (local $a5 v128) (local $a6 v128) (local $a7 v128)
+    (local.set $pairs (i32.add (local.get $count) (i32.add (i32.shr_u (local.get $taps) (i32.const 1)) (i32.const 32))))
+    (local.set $odd (i32.add (local.get $scratch) (i32.shl (i32.add (local.get $pairs) (i32.const 4)) (i32.const 2))))
+    (call $part (local.get $x) (local.get $pairs) (local.get $scratch) (local.get $odd))
+    ;; The middle coefficient is number $taps / 2 - 1 of the row, and its sample the ($taps / 4 - 1)th odd one.
+    (local.set $odd (i32.add (local.get $odd) (i32.sub (local.get $taps) (i32.const 4))))
+    (local.set $end (i32.add (local.get $bank) (i32.shl (local.get $taps) (i32.const 2))))
+    (block $done
+      (loop $next
+        (br_if $done (i32.le_s (local.get $count) (i32.const 0)))
+        (local.set $h (v128.load32_splat (i32.add (local.get $bank)
+          (i32.sub (i32.shl (local.get $taps) (i32.const 1)) (i32.const 4)))))
+        (local.set $from (local.get $odd))
+        (local.set $a0 (f32x4.mul (local.get $h) (v128.load offset=0 (local.get $from))))
+        (local.set $a1 (f32x4.mul (local.get $h) (v128.load offset=16 (local.get $from))))
+        (local.set $a2 (f32x4.mul (local.get $h) (v128.load offset=32 (local.get $from))))
+        (local.set $a3 (f32x4.mul (local.get $h) (v128.load offset=48 (local.get $from))))
+        (local.set $a4 (f32x4.mul (local.get $h) (v128.load offset=64 (local.get $from))))
+        (local.set $a5 (f32x4.mul (local.get $h) (v128.load offset=80 (local.get $from))))
+        (local.set $a6 (f32x4.mul (local.get $h) (v128.load offset=96 (local.get $from))))
+        (local.set $a7 (f32x4.mul (local.get $h) (v128.load offset=112 (local.get $from))))
+        (local.set $from (local.get $scratch))
+        (local.set $at (local.get $bank))
+        (loop $tap
+          (local.set $h (v128.load32_splat (local.get $at)))
+          (local.set $a0 (f32x4.relaxed_madd (v128.load offset=0 (local.get $from)) (local.get $h) (local.get $a0)))
+          (local.set $a1 (f32x4.relaxed_madd (v128.load offset=16 (local.get $from)) (local.get $h) (local.get $a1)))
+          (local.set $a2 (f32x4.relaxed_madd (v128.load offset=32 (local.get $from)) (local.get $h) (local.get $a2)))
+          (local.set $a3 (f32x4.relaxed_madd (v128.load offset=48 (local.get $from)) (local.get $h) (local.get $a3)))
+          (local.set $a4 (f32x4.relaxed_madd (v128.load offset=64 (local.get $from)) (local.get $h) (local.get $a4)))
+          (local.set $a5 (f32x4.relaxed_madd (v128.load offset=80 (local.get $from)) (local.get $h) (local.get $a5)))
+          (local.set $a6 (f32x4.relaxed_madd (v128.load offset=96 (local.get $from)) (local.get $h) (local.get $a6)))
+          (local.set $a7 (f32x4.relaxed_madd (v128.load offset=112 (local.get $from)) (local.get $h) (local.get $a7)))
+          (local.set $from (i32.add (local.get $from) (i32.const 4)))
+          (br_if $tap (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 8))) (local.get $end))))
+        (v128.store offset=0 (local.get $out) (local.get $a0))
+        (v128.store offset=16 (local.get $out) (local.get $a1))
+        (v128.store offset=32 (local.get $out) (local.get $a2))
+        (v128.store offset=48 (local.get $out) (local.get $a3))
+        (v128.store offset=64 (local.get $out) (local.get $a4))
+        (v128.store offset=80 (local.get $out) (local.get $a5))
+        (v128.store offset=96 (local.get $out) (local.get $a6))
+        (v128.store offset=112 (local.get $out) (local.get $a7))
+        (local.set $odd (i32.add (local.get $odd) (i32.const 128)))
+        (local.set $scratch (i32.add (local.get $scratch) (i32.const 128)))
+        (local.set $out (i32.add (local.get $out) (i32.const 128)))
+        (local.set $count (i32.sub (local.get $count) (i32.const 32)))
+        (br $next))))
+
   ;; The sum of the lanes of two vectors.
   (func $total (param $a v128) (param $b v128) (result f32)
     (local.set $a (f32x4.add (local.get $a) (local.get $b)))
