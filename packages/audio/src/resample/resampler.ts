@@ -6,7 +6,8 @@ const SILENCE = new Float32Array(1024);
 
 /**
  * Changes the sample rate of a stream. The output is the same however the input is cut into chunks,
- * lines up with it in time, and is `round(inputs * toRate / fromRate)` samples long.
+ * lines up with it in time, and is `round(inputs * toRate / fromRate)` samples long. It may come up to a tenth of a
+ * second of sound later than its input.
  */
 export class Resampler {
   readonly #stages: readonly Stage[];
@@ -36,7 +37,7 @@ export class Resampler {
     const parts: Float32Array[] = [];
     let length = 0;
     while (length < missing) {
-      const part = this.#run(SILENCE);
+      const part = this.#runBlock(SILENCE, true);
       parts.push(part);
       length += part.length;
     }
@@ -45,21 +46,21 @@ export class Resampler {
   }
 
   #run(chunk: Float32Array): Float32Array {
-    if (chunk.length <= this.#longestBlock) return this.#runBlock(chunk);
+    if (chunk.length <= this.#longestBlock) return this.#runBlock(chunk, false);
     const whole = chunk.slice();
     const parts: Float32Array[] = [];
     for (let at = 0; at < whole.length; at += this.#longestBlock) {
-      parts.push(this.#runBlock(whole.subarray(at, at + this.#longestBlock)));
+      parts.push(this.#runBlock(whole.subarray(at, at + this.#longestBlock), false));
     }
     return concatenate(parts);
   }
 
-  #runBlock(block: Float32Array): Float32Array {
+  #runBlock(block: Float32Array, isLast: boolean): Float32Array {
     let [from, to] = areas;
     if (block.buffer !== from.buffer) from.set(block, HISTORY_ROOM);
     let length = block.length;
     for (const stage of this.#stages) {
-      length = stage.push(from, length, to);
+      length = stage.push(from, length, to, isLast);
       [from, to] = [to, from];
     }
     return from.slice(HISTORY_ROOM, HISTORY_ROOM + length);
