@@ -24,11 +24,16 @@ const client = new Client({
 
 const statuses: Record<string, number> = {};
 const okMs: number[] = [];
-/** Answers within the time: the stragglers after it are not answered at full load, and count for nothing else. */
+/**
+ * Answers within the time, which begins when the load is even: at first all clients send at one moment and nobody can
+ * be answered yet. The stragglers after it are not answered at full load, and count for nothing else.
+ */
 let okInTime = 0;
 let slowestMs = 0;
+const RAMP_SECONDS = 3;
 const seconds = Number(values.seconds);
-const end = performance.now() + seconds * 1000;
+const start = performance.now() + RAMP_SECONDS * 1000;
+const end = start + seconds * 1000;
 
 async function work(): Promise<void> {
   while (performance.now() < end) {
@@ -42,7 +47,7 @@ async function work(): Promise<void> {
     slowestMs = Math.max(slowestMs, answer.ms);
     if (answer.status === 200) {
       okMs.push(answer.ms);
-      if (performance.now() < end) okInTime++;
+      if (performance.now() >= start && performance.now() < end) okInTime++;
     } else {
       // Jitter, as any decent client has it: otherwise all that were refused come back at one moment.
       await sleep(answer.retryAfterSeconds * 1000 * (1 + Math.random()));

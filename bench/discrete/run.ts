@@ -14,6 +14,8 @@ import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 const LIMITS = { latencyRatio: 1.25, slowestMs: 5_000, megabytes: 700, loopMs: 50, fallTolerance: 0.95 };
 const CLIENTS = [1, 2, 8, 64, 500];
+const WARM_UP = { requests: 300, rounds: 20 };
+const ROUNDS = 100;
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '8' } } });
 
@@ -39,7 +41,11 @@ try {
   await server.stop();
 }
 
-/** Takes turns between the model alone and whole requests, so that a busy machine slows both alike. */
+/**
+ * Takes turns between the model alone and whole requests, one after the other without a pause: a busy machine slows
+ * both alike, and each finds the caches as the other left them. Before that the server has answered as many requests
+ * as V8 needs to compile what a request runs: a service does not stay as young as a bench.
+ */
 async function compareWithModel({ url, key }: ServerProcess) {
   const { file } = pickWeights(await readCatalog(), 'research');
   const session = await openSession(join(DEFAULT_MODELS_DIR, file));
@@ -52,14 +58,14 @@ async function compareWithModel({ url, key }: ServerProcess) {
   const client = new Client({ url, key, type: FORM_TYPE, body: form(wav), connections: 1 });
   const modelMs: number[] = [];
   const requestMs: number[] = [];
-  for (let i = 0; i < 130; i++) {
+  for (let i = 0; i < WARM_UP.requests; i++) await client.post();
+  for (let i = 0; i < WARM_UP.rounds + ROUNDS; i++) {
     const start = performance.now();
     await session.run(input);
     const bare = performance.now() - start;
     const { status, ms } = await client.post();
     if (status !== 200) throw new Error(`status ${status}`);
-    // The first rounds warm both sides up.
-    if (i < 30) continue;
+    if (i < WARM_UP.rounds) continue;
     modelMs.push(bare);
     requestMs.push(ms);
   }
