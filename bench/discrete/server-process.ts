@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PATHS } from '@undertone/contract';
+import { freePort, isReady } from '../../packages/server/test/support/ready.ts';
 
 const MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url));
 
@@ -60,21 +60,4 @@ export async function startServerProcess(env: Record<string, string> = {}): Prom
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-async function isReady(url: string): Promise<boolean> {
-  return fetch(url + PATHS.ready).then(
-    (response) => response.ok,
-    () => false,
-  );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

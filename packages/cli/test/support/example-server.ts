@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATHS } from '@undertone/contract';
+import { freePort, isReady } from '../../../server/test/support/ready.ts';
 import { ROOT } from './undertone.ts';
 
 /** What make looks at to know that npm has done its part. */
@@ -44,26 +43,10 @@ export async function startExample(command: string, dataDir: string): Promise<Ex
       await ended;
     },
   };
-  for (const deadline = Date.now() + 60_000; !(await isReady(port)); await sleep(200)) {
+  for (const deadline = Date.now() + 60_000; !(await isReady(`http://127.0.0.1:${port}`)); await sleep(200)) {
     if (child.exitCode === null && Date.now() < deadline) continue;
     await server.stop();
     throw new Error(`\`${command}\` gave no server: ${printed}`);
   }
   return server;
-}
-
-async function isReady(port: number): Promise<boolean> {
-  return fetch(`http://127.0.0.1:${port}${PATHS.ready}`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,19 +1,8 @@
+import { writeWav } from '../../../audio/test/support/wav.ts';
+
+const RATE = 16_000;
+
 /** A WAV file of silence: 16 bit, mono, 16 kHz. */
 export function silentWav(seconds: number): Buffer {
-  const rate = 16_000;
-  const data = Buffer.alloc(Math.round(seconds * rate) * 2);
-  const header = Buffer.alloc(44);
-  header.write('RIFF', 0);
-  header.writeUInt32LE(36 + data.length, 4);
-  header.write('WAVEfmt ', 8);
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(rate, 24);
-  header.writeUInt32LE(rate * 2, 28);
-  header.writeUInt16LE(2, 32);
-  header.writeUInt16LE(16, 34);
-  header.write('data', 36);
-  header.writeUInt32LE(data.length, 40);
-  return Buffer.concat([header, data]);
+  return writeWav(new Float32Array(Math.round(seconds * RATE)), { sampleRate: RATE });
 }

@@ -1,3 +1,5 @@
+import { writeWav } from '../../../audio/test/support/wav.ts';
+
 export interface WavOptions {
   seconds?: number;
   rate?: number;
@@ -16,16 +18,10 @@ export function samplesOf({ seconds = 5, rate = 44_100, sound = syllables }: Wav
 /** A 16-bit PCM file. */
 export function wav(options: WavOptions = {}): Buffer {
   const { rate = 44_100, channels = 1 } = options;
-  const samples = samplesOf(options);
-  const data = Buffer.alloc(samples.length * channels * 2);
-  for (const [i, sample] of samples.entries()) {
-    for (let channel = 0; channel < channels; channel++) {
-      data.writeInt16LE(Math.round(sample * 32_767), (i * channels + channel) * 2);
-    }
-  }
-  return Buffer.concat([wavHeader({ rate, channels, bits: 16, dataBytes: data.length }), data]);
+  return writeWav(samplesOf(options), { sampleRate: rate, channels });
 }
 
+/** A header that may claim anything. */
 export function wavHeader(h: {
   format?: number;
   rate: number;
