@@ -222,7 +222,8 @@ export class Classifier {
         batch.reduce((sum, job) => sum + job.length, 0),
       );
       batch.forEach((job, row) => {
-        const window = { samples: job.length, queueMs: startedAt - job.acceptedAt };
+        const queueMs = startedAt - job.acceptedAt;
+        const window = { samples: job.length, queueMs, batch: batch.length };
         job.resolve(readPrediction(this.catalog.models, result, row, window));
       });
     } catch (error) {

@@ -11,7 +11,8 @@ export interface Prediction {
   models: Record<string, Record<string, number>>;
   /** How much of the window is speech. */
   speechSeconds: number;
-  timings: { queueMs: number; inferenceMs: number };
+  /** `threadMs` is the window's own share of `inferenceMs`, which is that of its whole batch. */
+  timings: { queueMs: number; inferenceMs: number; threadMs: number };
 }
 
 /** Refuses what the graph cannot take, in words for whoever called. */
@@ -42,7 +43,7 @@ export function readPrediction(
   models: readonly ModelEntry[],
   { outputs, inferenceMs }: BatchResult,
   row: number,
-  window: { samples: number; queueMs: number },
+  window: { samples: number; queueMs: number; batch: number },
 ): Prediction {
   const byModel = models.map(({ id, emotions }) => {
     const first = row * emotions.length;
@@ -53,7 +54,7 @@ export function readPrediction(
   return {
     models: Object.fromEntries(byModel),
     speechSeconds: (speech * window.samples) / SAMPLE_RATE,
-    timings: { queueMs: window.queueMs, inferenceMs },
+    timings: { queueMs: window.queueMs, inferenceMs, threadMs: inferenceMs / window.batch },
   };
 }
 

@@ -10,13 +10,14 @@ const LONGEST_WAIT_SECONDS = 2;
  */
 export class Admission {
   readonly #limit: number;
+  readonly #threads: number;
   #inHand = 0;
-  /** From one heard clip to the next while others waited: what each place in the row costs. */
-  #secondsApart = 0;
-  #lastHeardAt = 0;
+  /** How long a thread works on a clip, of late. */
+  #clipSeconds = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number, threads: number) {
     this.#limit = limit;
+    this.#threads = threads;
   }
 
   get inHand(): number {
@@ -24,7 +25,7 @@ export class Admission {
   }
 
   async hold<T>(work: () => Promise<T>): Promise<T> {
-    const wait = this.#inHand * this.#secondsApart;
+    const wait = (this.#inHand * this.#clipSeconds) / this.#threads;
     if (this.#inHand >= this.#limit || wait > LONGEST_WAIT_SECONDS) {
       throw retryLater('overloaded', `${this.#inHand} clips are in hand already.`, wait);
     }
@@ -36,12 +37,10 @@ export class Admission {
     }
   }
 
-  /** A clip was heard, which was with the classifier for so long. */
-  heard(milliseconds: number, now = performance.now()): void {
-    // One that came after the last was heard says nothing: the threads may have had a rest in between.
-    if (now - milliseconds < this.#lastHeardAt) {
-      this.#secondsApart += 0.1 * ((now - this.#lastHeardAt) / 1000 - this.#secondsApart);
-    }
-    this.#lastHeardAt = now;
+  /** A clip was heard, and took a thread so long. */
+  heard(threadMs: number): void {
+    const seconds = threadMs / 1000;
+    // The first one is all that is known; later ones move the mean slowly, so that one odd clip closes no door.
+    this.#clipSeconds += (this.#clipSeconds === 0 ? 1 : 0.1) * (seconds - this.#clipSeconds);
   }
 }

@@ -12,7 +12,8 @@ import { receiveClip } from './clip.ts';
 /** One operation under two paths: a short recording in, its emotion out. */
 export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
   const { classifier, metrics, settings, ffmpegPath, clipPatience: patience } = services;
-  const admission = new Admission(settings.queueLimit + classifier.stats().workers);
+  const { workers } = classifier.stats();
+  const admission = new Admission(settings.queueLimit + workers, workers);
   metrics.watchAdmission(() => admission.inHand);
 
   // Bodies are left where they are: they are read as they arrive, once there is a place for them.
@@ -25,8 +26,8 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
     const clip = await receiveClip(body, { ffmpegPath, signal, patience });
     const decodeMs = performance.now() - start;
     const prediction = await classifier.classify(clip.samples, { priority: 'discrete', signal });
-    const { queueMs, inferenceMs } = prediction.timings;
-    admission.heard(queueMs + inferenceMs);
+    const { queueMs, inferenceMs, threadMs } = prediction.timings;
+    admission.heard(threadMs);
     const stages = { decode: decodeMs, queue: queueMs, model: inferenceMs, total: performance.now() - start };
     metrics.observeClip(stages, clip.seconds);
     reply.headers({
