@@ -8,7 +8,7 @@ from conftest import RATE, voice
 from undertone_training import quantise
 from undertone_training.calibrate import probabilities
 from undertone_training.export import VoiceGraph, uncalibrated
-from undertone_training.frontend import mel_filters
+from undertone_training.frontend import mel_filters, noise_bed
 from undertone_training.encoder import LogMel
 from undertone_training.labels import MODELS
 from undertone_training.model import VoiceModel
@@ -26,6 +26,8 @@ def model(encoder):
     torch.manual_seed(3)
     model = VoiceModel(2, (1,)).eval()
     model.encoder.load_pretrained(encoder)
+    model.familiar_mean.normal_()
+    model.familiar_root.normal_(0, 0.05)
     return model
 
 
@@ -35,9 +37,10 @@ def sound(seconds, seed=0):
 
 def answers(model, samples):
     with torch.no_grad():
-        logits, voiced = model(torch.from_numpy(samples))
+        embedding, voiced = model.describe(model.mel(torch.from_numpy(samples)))
+        logits, strange = model.answer(embedding), model.strangeness(embedding).numpy().astype(np.float64)
     speech = voiced.sigmoid().mean(1).numpy().astype(np.float64)
-    return {n: probabilities(x.numpy().astype(np.float64), speech, 1.0) for n, x in logits.items()}, speech
+    return {n: probabilities(x.numpy().astype(np.float64), speech, strange, 1.0) for n, x in logits.items()}, speech
 
 
 @pytest.mark.parametrize("seconds", [1.0, 1.37, 4.999, 5.0, 10.0])
@@ -72,7 +75,7 @@ def test_log_mel_is_that_of_a_plain_fourier_transform():
     padded = np.pad(level, 200, mode="reflect")
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
     frames = np.stack([padded[i : i + 400] * window for i in range(0, len(padded) - 399, 160)])[:-1]
-    mel = mel_filters() @ (np.abs(np.fft.rfft(frames)) ** 2).T
+    mel = mel_filters() @ (np.abs(np.fft.rfft(frames)) ** 2).T + noise_bed()[:, None]
     log = np.log10(np.maximum(mel, 1e-10))
     want = (np.maximum(log, log.max() - 8) + 4) / 4
     got = LogMel()(torch.from_numpy(samples.astype(np.float32))[None])[0].numpy()
@@ -84,3 +87,19 @@ def test_loudness_does_not_matter_to_the_picture():
     samples = torch.from_numpy(voice(140, 1.0).astype(np.float32))[None]
     mel = LogMel()
     assert torch.allclose(mel(samples), mel(samples * 0.1), atol=1e-3)
+
+
+def test_how_quiet_the_room_was_hardly_changes_the_picture():
+    quiet = voice(140, 3.0).astype(np.float32)
+    quiet[RATE : 2 * RATE] = 0
+    noise = np.random.default_rng(2).standard_normal(len(quiet)).astype(np.float32)
+    noisy = quiet + noise * quiet.std() / 10 ** (45 / 20)
+    mel = LogMel()
+    without = LogMel()
+    without.bed.zero_()
+
+    def change(picture):
+        a, b = (picture(torch.from_numpy(x)[None]) for x in (quiet, noisy))
+        return (a - b).abs().mean().item()
+
+    assert change(mel) < change(without) / 4

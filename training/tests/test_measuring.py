@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from undertone_training import calibrate, conditions, metrics, splits
+from undertone_training import calibrate, conditions, familiar, metrics, splits
 from undertone_training.corpora import Clip
 from undertone_training.pack import Pack
 from undertone_training.windows import by_length, laid_end_to_end, single_clips
@@ -95,22 +95,22 @@ def overconfident(seed=3, count=4000, classes=4):
     logits = g.standard_normal((count, classes)) * 1.5
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     truth = np.array([g.choice(classes, p=row) for row in p])
-    return truth, logits * 3, np.ones(count)
+    return truth, logits * 3, np.ones(count), np.ones(count)
 
 
 def test_calibration_finds_the_temperature_that_was_hidden():
-    truth, logits, speech = overconfident()
-    t = calibrate.fit_temperature([(truth, logits, speech)])
+    truth, logits, *rest = overconfident()
+    t = calibrate.fit_temperature([(truth, logits, *rest)])
     assert 2.7 < t < 3.3
-    before = metrics.calibration_error(truth, calibrate.probabilities(logits, speech, 1.0))
-    after = metrics.calibration_error(truth, calibrate.probabilities(logits, speech, t))
+    before = metrics.calibration_error(truth, calibrate.probabilities(logits, *rest, 1.0))
+    after = metrics.calibration_error(truth, calibrate.probabilities(logits, *rest, t))
     assert after < 0.03 < before
 
 
 def test_the_chosen_temperature_is_modest_but_not_at_the_cost_of_home():
-    truth, logits, speech = overconfident()
-    home = [(truth, logits / 3, speech)]
-    away = [(truth, logits, speech)]
+    truth, logits, *rest = overconfident()
+    home = [(truth, logits / 3, *rest)]
+    away = [(truth, logits, *rest)]
     t = calibrate.choose_temperature(home, away, limit=0.05)
     assert 1.02 < t < 3
     assert calibrate.pooled_error(home, t) <= 0.05
@@ -118,10 +118,35 @@ def test_the_chosen_temperature_is_modest_but_not_at_the_cost_of_home():
 
 def test_without_speech_the_answer_is_flat_and_with_half_of_it_between():
     logits = np.array([[5.0, 0, 0, 0]] * 3)
-    p = calibrate.probabilities(logits, np.array([0.0, 0.3, 0.9]), 1.0)
+    p = calibrate.probabilities(logits, np.array([0.0, 0.3, 0.9]), np.ones(3), 1.0)
     assert np.allclose(p[0], 0.25)
     assert 0.25 < p[1].max() < p[2].max()
     assert np.allclose(p.sum(1), 1)
+
+
+def test_the_stranger_the_voice_the_more_modest_the_answer():
+    p = calibrate.probabilities(np.array([[3.0, 0, 0, 0]] * 4), np.ones(4), np.array([0.1, 0.5, 1.0, 3.0]), 1.0)
+    assert p[0].max() == p[1].max() > p[2].max() > p[3].max() > 0.25
+
+
+def cloud(count, shift=0.0, seed=0):
+    """Embeddings that vary much in one direction and little in the others; a shift is in the direction of little."""
+    g = np.random.default_rng(seed)
+    return g.standard_normal((count, 8)) * np.array([10, 1, 1, 1, 1, 1, 1, 1]) + shift * np.eye(8)[3]
+
+
+def test_a_typical_unheard_voice_has_strangeness_one_and_a_stranger_more():
+    mean, root = familiar.measure([cloud(500, seed=1), cloud(300, seed=2)], [cloud(400, seed=3)])
+    assert abs(np.median(familiar.strangeness(cloud(400, seed=3), mean, root)) - 1) < 1e-6
+    assert abs(np.median(familiar.strangeness(cloud(400, seed=4), mean, root)) - 1) < 0.2
+    assert np.median(familiar.strangeness(cloud(400, 6.0, seed=5), mean, root)) > 4
+
+
+def test_what_varies_among_known_voices_is_not_strange():
+    mean, root = familiar.measure([cloud(2000)], [cloud(2000, seed=1)])
+    common, rare = np.zeros((2, 1, 8))
+    common[0, 0], rare[0, 3] = 10, 10
+    assert familiar.strangeness(rare, mean, root) > 10 * familiar.strangeness(common, mean, root)
 
 
 def test_a_telephone_lets_only_its_band_through():

@@ -69,10 +69,10 @@ def calibrate_(recipe, options):
     if not validation:
         raise FileNotFoundError(f"{folder / 'validation'} holds no answers: run the step 'train' first")
     result = {}
-    for model, size in MODELS.items():
+    for model in MODELS:
         home, away = answers.groups(validation, model), answers.groups(left_out, model)
         temperature = calibrate.choose_temperature(home, away)
-        result[model] = {"temperature": temperature, "bias": [0.0] * size}
+        result[model] = temperature
         print(f"{model}: temperature {temperature:.3f}, calibration error {calibrate.pooled_error(home, temperature):.3f}"
               f" on validation speakers")
     (folder / "calibration.json").write_text(json.dumps(result, indent=2))
@@ -115,9 +115,8 @@ def left_out_calibration(recipe, name):
         for model in MODELS:
             rows = answers.groups({corpus: one}, model)
             if rows:
-                truth, logits, speech = rows[0]
-                p = calibrate.probabilities(logits, speech, chosen[model]["temperature"])
-                out[corpus][model] = summary(truth, p)
+                truth, *said = rows[0]
+                out[corpus][model] = summary(truth, calibrate.probabilities(*said, chosen[model]))
     return out
 
 

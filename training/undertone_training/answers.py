@@ -9,11 +9,11 @@ from .labels import MODELS
 def save(folder, corpus, truth, answers):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / f"{corpus}.npz", truth=truth, **answers)
+    np.savez(folder / f"{corpus}.npz", truth=truth, **{k: v for k, v in answers.items() if k != "embedding"})
 
 
 def load(folder):
-    """corpus -> {"truth": ..., "4emotions": logits, ..., "speech": share}"""
+    """corpus -> {"truth": ..., "4emotions": logits, ..., "speech": share, "strangeness": ...}"""
     out = {}
     for path in sorted(pathlib.Path(folder).glob("*.npz")):
         with np.load(path) as file:
@@ -22,10 +22,10 @@ def load(folder):
 
 
 def groups(answers, model):
-    """(truth, logits, speech) of each corpus, of the windows whose emotion the model knows."""
+    """(truth, logits, speech, strangeness) of each corpus, of the windows whose emotion the model knows."""
     rows = []
     for one in answers.values():
         known = one["truth"] < MODELS[model]
         if known.any():
-            rows.append((one["truth"][known], one[model][known], one["speech"][known]))
+            rows.append(tuple(one[key][known] for key in ("truth", model, "speech", "strangeness")))
     return rows

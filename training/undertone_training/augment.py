@@ -7,6 +7,8 @@ from .sounds import coloured_noise
 
 RATE = 16000
 TAIL = 8000  # half a second of room
+# How often each thing happens to a window.
+COLOUR_CHANCE, PHONE_CHANCE = 0.75, 0.3
 
 
 def _chosen(count, chance, device, g):
@@ -17,18 +19,18 @@ def _uniform(count, low, high, device, g):
     return low + (high - low) * torch.rand(count, 1, device=device, generator=g)
 
 
-def colouring(count, bins, device, g, strength=1.0):
+def colouring(count, bins, device, g):
     """A gain for each frequency: microphone curves, tilts and band limits down to a telephone's. -> (gain, phone?)"""
     hz = torch.linspace(0, RATE / 2, bins, device=device)[None]
     points = 10
     place = (torch.log2(hz.clamp(min=60) / 60) / math.log2(8000 / 60) * (points - 1)).clamp(0, points - 1.001)
     left = place.long()
-    knots = torch.randn(count, points, device=device, generator=g) * 4 * strength
+    knots = torch.randn(count, points, device=device, generator=g) * 5
     curve = knots.gather(1, left.expand(count, -1)) * (1 - (place - left)) + knots.gather(
         1, (left + 1).expand(count, -1)) * (place - left)
-    tilt = _uniform(count, -3, 3, device, g) * strength * torch.log2(hz.clamp(min=60) / 1000)
-    gain_db = torch.where(_chosen(count, 0.6, device, g), curve + tilt, torch.zeros_like(curve))
-    phone = _chosen(count, 0.22, device, g)
+    tilt = _uniform(count, -4, 4, device, g) * torch.log2(hz.clamp(min=60) / 1000)
+    gain_db = torch.where(_chosen(count, COLOUR_CHANCE, device, g), curve + tilt, torch.zeros_like(curve))
+    phone = _chosen(count, PHONE_CHANCE, device, g)
     low = torch.where(phone, _uniform(count, 150, 350, device, g), _uniform(count, 20, 150, device, g))
     high = torch.where(phone, _uniform(count, 3200, 3900, device, g), _uniform(count, 3500, 9000, device, g))
     banded = phone | _chosen(count, 0.15, device, g)
@@ -66,8 +68,11 @@ def add_at(x, other, snr_db, chosen):
     return x + torch.where(chosen, other * (power * 10 ** (-snr_db / 10)).sqrt(), torch.zeros_like(x))
 
 
-def augment(x, babble, g=None):
-    """x, babble: [batch, samples]. Rooms, noise, talk in the background, colouring, telephones, clipping."""
+def augment(x, babble, noise_db, noisy, g=None):
+    """Rooms, noise, talk in the background, colouring, telephones, clipping.
+
+    x, babble: [batch, samples]. noise_db, noisy: [batch, 1], how far below the voice noise is added, and where.
+    """
     count, samples = x.shape
     device = x.device
     x = x + 1e-5 * torch.randn(x.shape, device=device, generator=g)
@@ -76,7 +81,7 @@ def augment(x, babble, g=None):
     x = torch.fft.irfft(spectrum, n=n)[:, :samples]
     slope = 2 * torch.rand(count, device=device, generator=g)
     hiss = coloured_noise(count, samples, slope, device, g)
-    x = add_at(x, hiss, _uniform(count, 3, 45, device, g), _chosen(count, 0.5, device, g))
+    x = add_at(x, hiss, noise_db, noisy)
     x = add_at(x, babble, _uniform(count, 4, 25, device, g), _chosen(count, 0.3, device, g))
     gain, phone = colouring(count, n // 2 + 1, device, g)
     x = torch.fft.irfft(torch.fft.rfft(x, n=n) * gain, n=n)[:, :samples]

@@ -7,10 +7,12 @@ import torch
 from .augment import augment
 from .labels import EMOTIONS
 from .pack import HOP
+from .quiet import quiet_twins
 from .sounds import not_a_voice
 
 RATE = 16000
 CLIPS = 3  # clips laid after another in one window at the most
+LEVELLED = 0.85  # share of windows whose noise is brought to a level drawn at random
 
 
 @dataclass
@@ -37,6 +39,7 @@ class BatchMaker:
         self.voice = torch.from_numpy(np.concatenate([pack.voice[b : b + n] for b, n in zip(begin, steps)])).to(device)
         self.start = torch.from_numpy((np.cumsum(steps) - steps) * HOP).to(device)
         self.length = torch.from_numpy(pack.length[order]).to(device)
+        self.quiet, self.ratio = quiet_twins(self.samples, self.start, self.length)
         groups = [self._group(pack.clips[i]) for i in order]
         first = [i for i in range(len(groups)) if i == 0 or groups[i] != groups[i - 1]]
         sizes = np.diff([*first, len(groups)])
@@ -68,13 +71,13 @@ class BatchMaker:
     def _rand(self, *shape):
         return torch.rand(*shape, device=self.device, generator=self.generator)
 
-    def _gather(self, position, begin, length):
-        """Samples at fractional positions of clips, 0 outside them."""
+    def _gather(self, position, begin, length, quiet):
+        """Samples at fractional positions of clips, 0 outside them; `quiet` is the share of the twin without noise."""
         inside = (position >= 0) & (position < length - 1)
         whole = position.clamp(min=0).floor()
         part = (position - whole).clamp(0, 1)
         index = torch.where(inside, begin + whole.long(), torch.zeros_like(begin))
-        a, b = self.samples[index].float(), self.samples[index + 1].float()
+        a, b = (torch.lerp(self.samples[i].float(), self.quiet[i].float(), quiet) for i in (index, index + 1))
         return torch.where(inside, a + (b - a) * part, torch.zeros_like(part)) / 32768
 
     def make(self, count, seconds, alone=False, plain=False):
@@ -93,6 +96,10 @@ class BatchMaker:
         starts = offset[:, None] + torch.cumsum(laid, 1) - laid
         few = 1 if alone else CLIPS
         sparse = self._rand(count) < 0.12  # windows that hold a voice only in part
+        # The noise under the voice is turned down, or (in augment) added, to a ratio that no emotion can be told from.
+        ratio = 4 + 42 * self._rand(count, 1)
+        levelled = self._rand(count, 1) < LEVELLED
+        quiet = (1 - 10 ** ((self.ratio[pick] - ratio) / 20)).clamp(0, 1) * levelled
         x = torch.zeros(count, samples, device=device)
         grid = torch.arange(samples, device=device, dtype=torch.float64)[None]
         frames = torch.arange(0, samples, HOP, device=device, dtype=torch.float64)[None] + HOP / 2
@@ -101,7 +108,7 @@ class BatchMaker:
         for k in range(few):
             on = torch.ones_like(sparse) if k == 0 else ~sparse
             at = (grid - starts[:, k : k + 1]) * speed
-            x += self._gather(at, begin[:, k : k + 1], length[:, k : k + 1]) * on[:, None]
+            x += self._gather(at, begin[:, k : k + 1], length[:, k : k + 1], quiet[:, k : k + 1]) * on[:, None]
             at = (frames - starts[:, k : k + 1]) * speed
             inside = (at >= 0) & (at < length[:, k : k + 1])
             index = torch.where(inside, (begin[:, k : k + 1] + at.long()) // HOP, torch.zeros_like(at.long()))
@@ -111,7 +118,7 @@ class BatchMaker:
         target = (self.targets[pick] * heard[..., None]).sum(1) / heard.sum(1).clamp(min=1)[:, None]
         emotion = self.group_emotion[group]
         if not plain:
-            x = augment(x, self._babble(count, samples), self.generator)
+            x = augment(x, self._babble(count, samples), ratio, levelled, self.generator)
             quiet = max(1, round(count * self.silence))
             x[:quiet] = not_a_voice(quiet, samples, device, self.generator)
             voice[:quiet] = 0

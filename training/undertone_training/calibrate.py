@@ -5,31 +5,36 @@ from .frontend import FULL_SPEECH
 from .metrics import calibration_error
 
 
-def probabilities(logits, speech, temperature, bias=0.0):
+# The temperature grows with how strange the voice is (familiar.py); no voice is so familiar that more than this is made
+# of it.
+LEAST_STRANGE = 0.5
+
+
+def probabilities(logits, speech, strange, temperature):
     """What the exported graph computes: softmax at a temperature, flattened where speech is missing."""
-    z = logits / temperature + bias
+    z = logits / (temperature * np.maximum(strange, LEAST_STRANGE))[:, None]
     z = np.exp(z - z.max(1, keepdims=True))
     amount = np.clip(speech / FULL_SPEECH, 0, 1)[:, None]
     return amount * z / z.sum(1, keepdims=True) + (1 - amount) / logits.shape[1]
 
 
-def loss(truth, logits, speech, temperature, bias=0.0):
-    p = probabilities(logits, speech, temperature, bias)
+def loss(truth, logits, speech, strange, temperature):
+    p = probabilities(logits, speech, strange, temperature)
     return float(-np.log(p[np.arange(len(truth)), truth] + 1e-9).mean())
 
 
 def fit_temperature(groups, grid=np.geomspace(0.3, 6.0, 150)):
-    """One temperature for several groups of (truth, logits, speech), each counting the same whatever its size."""
+    """One temperature for several groups of (truth, logits, speech, strangeness), each counting the same whatever its size."""
     return float(min(grid, key=lambda t: np.mean([loss(*group, t) for group in groups])))
 
 
 def pooled_error(groups, temperature):
     """Calibration error over all windows together."""
-    truth, logits, speech = (np.concatenate([g[i] for g in groups]) for i in range(3))
-    return calibration_error(truth, probabilities(logits, speech, temperature))
+    truth, *said = (np.concatenate([g[i] for g in groups]) for i in range(4))
+    return calibration_error(truth, probabilities(*said, temperature))
 
 
-def choose_temperature(validation, left_out, limit=0.045):
+def choose_temperature(validation, left_out, limit=0.055):
     """The temperature of the left-out corpora, or as near to it as the validation speakers allow.
 
     A temperature fitted on known corpora is far too sure of itself on other people's recordings; one fitted on

@@ -36,7 +36,7 @@ def write(recipe, name, models):
     path = folder / "calibration.json"
     if not path.is_file():
         raise FileNotFoundError(f"no {path}: run the step 'calibrate' first")
-    calibration = json.loads(path.read_text())
+    temperatures = json.loads(path.read_text())
     training = recipe.training
     used = [c for c in recipe.corpora if c.name in recipe.weights[name]]
     metadata = {"weights": name, "version": VERSION, "licence": licence(used),
@@ -44,7 +44,7 @@ def write(recipe, name, models):
     models.mkdir(parents=True, exist_ok=True)
     shipped, twin = models / f"{name}.onnx", folder / "float.onnx"
     for target, given in ((shipped, ranges), (twin, None)):
-        onnx.save(VoiceGraph(state, training.layers, training.halve_after, given).build(calibration, metadata), target)
+        onnx.save(VoiceGraph(state, training.layers, training.halve_after, given).build(temperatures, metadata), target)
     describe(models, name, used)
     return shipped, twin
 

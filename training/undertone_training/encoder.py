@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .frontend import FFT, HEADS, HOP, MAX_POSITIONS, MELS, SILENCE_RMS, TARGET_RMS, WIDTH, dft_kernels, mel_filters
+from .frontend import FFT, HEADS, HOP, MAX_POSITIONS, MELS, SILENCE_RMS, TARGET_RMS, WIDTH, dft_kernels, mel_filters, noise_bed
 from .quantise import RoundedConv, RoundedLinear
 
 class LogMel(nn.Module):
@@ -20,6 +20,7 @@ class LogMel(nn.Module):
         super().__init__()
         self.register_buffer("kernels", torch.from_numpy(dft_kernels()), persistent=False)
         self.register_buffer("bands", torch.from_numpy(mel_filters()), persistent=False)
+        self.register_buffer("bed", torch.from_numpy(noise_bed())[:, None], persistent=False)
 
     def forward(self, samples):
         samples = samples - samples.mean(1, keepdim=True)
@@ -29,7 +30,7 @@ class LogMel(nn.Module):
         # One product over overlapping frames: the same as a convolution, and many times faster on a GPU.
         spectrum = torch.matmul(padded.unfold(1, FFT, HOP)[:, :-1], self.kernels.squeeze(1).T)
         real, imaginary = spectrum.transpose(1, 2).chunk(2, dim=1)
-        mel = torch.matmul(self.bands, real * real + imaginary * imaginary)
+        mel = torch.matmul(self.bands, real * real + imaginary * imaginary) + self.bed
         log = torch.log(mel.clamp(min=1e-10)) * (1 / math.log(10.0))
         floor = log.amax(dim=(1, 2), keepdim=True) - 8.0
         return (torch.maximum(log, floor) + 4.0) / 4.0

@@ -8,7 +8,7 @@ from .pipeline import measured_windows, of, sides, spoken
 from .pitch import genders
 from .predict import with_graph
 from .progress import Progress
-from .windows import Windows, laid_end_to_end, single_clips
+from .windows import Windows, laid_end_to_end, single_clips, thinned
 
 ENOUGH = 600  # windows of a corpus, where there are many: single clips, and all speakers of one never trained on
 
@@ -27,12 +27,6 @@ def figures(windows, answers):
 def joined(parts):
     parts = list(parts)
     return Windows([s for w in parts for s in w.samples], [c for w in parts for c in w.clips])
-
-
-def thinned(windows, most):
-    """At most so many windows, evenly chosen."""
-    rows = np.unique(np.linspace(0, len(windows.clips) - 1, min(most, len(windows.clips))).astype(int))
-    return Windows([windows.samples[i] for i in rows], [windows.clips[i] for i in rows])
 
 
 def mean_uar(windows, answers, model):

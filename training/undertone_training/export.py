@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 
+from .calibrate import LEAST_STRANGE
 from .frontend import (FFT, FULL_SPEECH, HEADS, HOP, SILENCE_RMS, TARGET_RMS, WEIGHT_LEVELS, WIDTH, dft_kernels,
-                       mel_filters)
+                       mel_filters, noise_bed)
 from .graph import GraphWriter
 from .labels import MODELS
 
@@ -71,7 +72,8 @@ class VoiceGraph:
         power = g.node("Mul", spectrum, spectrum)
         # Real and imaginary squares are added by the mel bands themselves: both halves meet the same bank.
         bands = np.concatenate([mel_filters()] * 2, 1)
-        mel = g.node("Max", g.node("MatMul", g.constant(bands), power), np.float32(1e-10))
+        mel = g.node("Add", g.node("MatMul", g.constant(bands), power), noise_bed()[:, None])
+        mel = g.node("Max", mel, np.float32(1e-10))
         log = g.node("Mul", g.node("Log", mel), np.float32(1 / math.log(10)))
         top = g.node("ReduceMax", log, np.array([1, 2]), keepdims=1)
         log = g.node("Max", log, g.node("Sub", top, np.float32(8)))
@@ -148,26 +150,35 @@ class VoiceGraph:
         deviation = g.node("Sqrt", g.node("Max", variance, np.float32(1e-5)))
         return g.node("Gelu", self.linear(g.node("Concat", mean, deviation, axis=1), "embed"))
 
-    def head(self, embedding, amount, name, calibration):
+    def doubt(self, embedding):
+        """What the temperature is multiplied by: the stranger the voice, the more modest the answer."""
+        g = self.g
+        away = g.node("Sub", embedding, self.state["familiar_mean"])
+        away = g.node("MatMul", away, g.half_constant(self.state["familiar_root"]))
+        strange = g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1)
+        return g.node("Max", strange, np.float32(LEAST_STRANGE))
+
+    def head(self, embedding, doubt, amount, name, temperature):
         """Calibrated probabilities, moved towards the flat answer where speech is missing."""
         g, size = self.g, MODELS[name]
-        logits = g.node("Mul", self.linear(embedding, f"heads.{name}"), np.float32(1 / calibration["temperature"]))
-        logits = g.node("Add", logits, np.asarray(calibration["bias"], np.float32))
+        logits = g.node("Mul", self.linear(embedding, f"heads.{name}"), np.float32(1 / temperature))
+        logits = g.node("Div", logits, doubt)
         spoken = g.node("Mul", g.node("Softmax", logits, axis=1), amount)
         flat = g.node("Mul", g.node("Sub", np.float32(1), amount), np.float32(1 / size))
         g.node("Add", spoken, flat, name=name)
 
-    def build(self, calibration, metadata=None):
+    def build(self, temperatures, metadata=None):
         g = self.g
         x = self.norm(self.encoder(self.log_mel("samples")), "norm")
         share = g.node("Unsqueeze", self.speech(x), np.array([1]))
         amount = g.node("Clip", g.node("Mul", share, np.float32(1 / FULL_SPEECH)), np.float32(0), np.float32(1))
         embedding = self.embedding(x)
+        doubt = self.doubt(embedding)
         for name in MODELS:
-            self.head(embedding, amount, name, calibration[name])
+            self.head(embedding, doubt, amount, name, temperatures[name])
         outputs = {name: ["batch", size] for name, size in MODELS.items()}
         return g.model({"samples": ["batch", "n"]}, {**outputs, "speech": ["batch"]}, metadata)
 
 
 def uncalibrated():
-    return {name: {"temperature": 1.0, "bias": [0.0] * size} for name, size in MODELS.items()}
+    return {name: 1.0 for name in MODELS}

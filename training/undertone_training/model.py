@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .encoder import Encoder, LogMel
-from .frontend import FULL_SPEECH, WIDTH
+from .frontend import WIDTH
 from .labels import MODELS
 
 EMBEDDING = 256
@@ -26,18 +26,30 @@ class VoiceModel(nn.Module):
         self.embed = nn.Linear(2 * WIDTH, EMBEDDING)
         self.dropout = nn.Dropout(dropout)
         self.heads = nn.ModuleDict({name: nn.Linear(EMBEDDING, size) for name, size in MODELS.items()})
+        self.register_buffer("familiar_mean", torch.zeros(EMBEDDING))
+        self.register_buffer("familiar_root", torch.zeros(EMBEDDING, EMBEDDING))
 
-    def from_mel(self, mel):
-        """-> logits of each head, and the logit of voice in each frame."""
+    def describe(self, mel):
+        """-> embedding, and the logit of voice in each frame."""
         x = self.norm(self.encoder(mel, self.layer_weights.softmax(0)))
         voice = self.voice(x).squeeze(2)
         weight = self.attention(x).float().softmax(1)
         x = x.float()
         mean = (x * weight).sum(1)
         deviation = ((x * x * weight).sum(1) - mean * mean).clamp(min=1e-5).sqrt()
-        embedding = F.gelu(self.embed(torch.cat([mean, deviation], 1)))
+        return F.gelu(self.embed(torch.cat([mean, deviation], 1))), voice
+
+    def answer(self, embedding):
+        """-> logits of each head."""
         embedding = self.dropout(embedding)
-        return {name: head(embedding) for name, head in self.heads.items()}, voice
+        return {name: head(embedding) for name, head in self.heads.items()}
+
+    def strangeness(self, embedding):
+        return ((embedding - self.familiar_mean) @ self.familiar_root).pow(2).sum(1)
+
+    def from_mel(self, mel):
+        embedding, voice = self.describe(mel)
+        return self.answer(embedding), voice
 
     def forward(self, samples):
         return self.from_mel(self.mel(samples))
@@ -46,9 +58,3 @@ class VoiceModel(nn.Module):
 def speech_share(voice):
     """Share of frames with a voice in them, from their logits."""
     return voice.float().sigmoid().mean(1)
-
-
-def blend(probabilities, share):
-    """Moves an answer towards the flat one in proportion to the speech that is missing."""
-    amount = (share / FULL_SPEECH).clamp(0, 1)[:, None]
-    return amount * probabilities + (1 - amount) / probabilities.shape[1]

@@ -4,9 +4,12 @@ import copy
 import numpy as np
 import torch
 
-from . import quantise, splits
+from . import familiar, quantise, splits
+from .predict import with_torch
 from .train import fit, new_model
-from .windows import laid_end_to_end, single_clips
+from .windows import laid_end_to_end, single_clips, thinned
+
+FAMILIAR = 600  # windows of each corpus that say which voices are known
 
 
 def sides(pack, recipe):
@@ -30,7 +33,9 @@ def spoken(pack):
 def train_weights(pack, recipe, name, device):
     """-> (the model to ship, with rounding on; its teachers)."""
     teachers = [train_teacher(pack, recipe, name, number, device) for number in range(recipe.training.teachers)]
-    return train_student(pack, recipe, name, teachers, device), teachers
+    model = train_student(pack, recipe, name, teachers, device)
+    make_familiar(model, pack, recipe, recipe.weights[name], device)
+    return model, teachers
 
 
 def trained_clips(pack, recipe, name):
@@ -71,12 +76,24 @@ def averaged(models):
 
 
 def train_without(pack, recipe, name, left_out, device, steps=None):
-    """One model of a set of weights that never heard a corpus (None: only the validation speakers are left out)."""
-    side = sides(pack, recipe)
-    keep = of(pack, recipe.weights[name]) & (side != "excluded")
-    keep &= (side == "train") if left_out is None else ~of(pack, [left_out])
-    label = f"without {left_out}" if left_out else "without validation speakers"
-    return fit(pack, keep, corpus_weights(recipe), recipe.training, device, steps=steps, label=label)
+    """One model of a set of weights that heard neither a corpus nor the validation speakers of the others."""
+    keep = trained_clips(pack, recipe, name) & ~of(pack, [left_out])
+    model = fit(pack, keep, corpus_weights(recipe), recipe.training, device, steps=steps, label=f"without {left_out}")
+    make_familiar(model, pack, recipe, set(recipe.weights[name]) - {left_out}, device)
+    return model
+
+
+def make_familiar(model, pack, recipe, names, device):
+    """Tells a trained model which voices it knows, so that it is more modest with strangers (see familiar.py)."""
+    corpora = [c for c in recipe.corpora if c.name in names]
+
+    def embeddings(side):
+        windows = [thinned(measured_windows(pack, recipe, c, side), FAMILIAR) for c in corpora]
+        return [with_torch(model, w, device)["embedding"].astype(np.float64) for w in windows if w.clips]
+
+    mean, root = familiar.measure(embeddings("train"), embeddings("validation"))
+    model.familiar_mean.copy_(torch.from_numpy(mean))
+    model.familiar_root.copy_(torch.from_numpy(root))
 
 
 def measured_windows(pack, recipe, corpus, side=None):

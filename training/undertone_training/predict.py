@@ -1,21 +1,23 @@
 """Runs a model over windows: PyTorch while training, the exported graph afterwards. Both give the same dictionary."""
 import numpy as np
 
-from .labels import MODELS
 from .windows import by_length
 
 
 def with_torch(model, windows, device, batch=128):
-    """-> {"4emotions": logits, ..., "speech": share} in the order of the windows."""
+    """-> {"4emotions": logits, ..., "speech": share, "embedding", "strangeness"} in the order of the windows."""
     import torch
+
+    from .model import speech_share
 
     model.eval()
 
     def run(samples):
         with torch.no_grad():
-            logits, voice = model(torch.from_numpy(samples).to(device))
-        out = {n: x.float().cpu().numpy() for n, x in logits.items()}
-        return {**out, "speech": voice.float().sigmoid().mean(1).cpu().numpy()}
+            embedding, voice = model.describe(model.mel(torch.from_numpy(samples).to(device)))
+            out = {**model.answer(embedding), "speech": speech_share(voice), "embedding": embedding,
+                   "strangeness": model.strangeness(embedding)}
+        return {n: x.float().cpu().numpy() for n, x in out.items()}
 
     return _over(windows, run, batch)
 
@@ -27,11 +29,11 @@ def with_graph(session, windows, batch=8):
 
 
 def _over(windows, run, batch):
-    count = len(windows.samples)
-    out = {name: np.zeros((count, size), np.float32) for name, size in MODELS.items()}
-    out["speech"] = np.zeros(count, np.float32)
+    out = {}
     for rows in by_length(windows, batch):
         answer = run(np.stack([windows.samples[i] for i in rows]))
         for name, values in answer.items():
+            if name not in out:
+                out[name] = np.zeros((len(windows.samples), *values.shape[1:]), np.float32)
             out[name][rows] = values
     return out

@@ -62,6 +62,12 @@ def single_clips(pack, keep, grid=0.25, longest=10.0):
     return out
 
 
+def thinned(windows, most):
+    """At most so many windows, evenly chosen."""
+    rows = np.unique(np.linspace(0, len(windows.clips) - 1, min(most, len(windows.clips))).astype(int))
+    return Windows([windows.samples[i] for i in rows], [windows.clips[i] for i in rows])
+
+
 def by_length(windows, batch):
     """Index lists of at most `batch` windows of one length."""
     groups = {}
