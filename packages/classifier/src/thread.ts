@@ -12,7 +12,7 @@ const names = Object.keys(outputs);
 
 // With as many threads as cores the main thread would wait its turn behind inferences, and everybody behind it. On Linux
 // this lowers the priority of this thread alone; elsewhere it would be the whole process's.
-if (process.platform === 'linux') setPriority(0, 3);
+if (process.platform === 'linux') setPriority(0, 5);
 
 function say(message: FromThread): void {
   parentPort?.postMessage(message);
