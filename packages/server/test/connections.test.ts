@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
@@ -84,6 +85,17 @@ describe('connections', () => {
     const odd = new RawClient(port).send(post(service.key, { expect: 'a-miracle' })).send(body);
     assert.equal((await odd.answer()).status, 200);
     odd.destroy();
+  });
+
+  test('hundreds that come at one moment are all answered, whoever hangs up among them', async () => {
+    const clients = Array.from({ length: 300 }, () =>
+      new RawClient(port).send(head('GET', PATHS.health, {})),
+    );
+    await Promise.all(clients.map(({ socket }) => once(socket, 'connect')));
+    const [impatient, patient] = [clients.splice(0, 100), clients];
+    for (const { socket } of impatient) socket.resetAndDestroy();
+    for (const client of patient) assert.equal((await client.answer()).status, 200);
+    for (const client of patient) client.destroy();
   });
 
   test('clients that hang up half-way leave no place taken', async () => {
