@@ -15,9 +15,11 @@ import { type ServerProcess, startServerProcess } from './server-process.ts';
 const LIMITS = { latencyRatio: 1.25, slowestMs: 5_000, megabytes: 700, loopMs: 50, fallTolerance: 0.95 };
 const CLIENTS = [1, 2, 8, 64, 500];
 const WARM_UP = { requests: 300, rounds: 20 };
-const ROUNDS = 100;
+const ROUNDS = 200;
+/** Each number of clients has its turn so often, so that a slow minute of the machine does not fall on one of them. */
+const LAPS = 2;
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '8' } } });
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } });
 
 interface Stage {
   clients: number;
@@ -35,8 +37,13 @@ const server = await startServerProcess();
 try {
   const latency = await compareWithModel(server);
   const stages: Stage[] = [];
-  for (const clients of CLIENTS) stages.push(await measure(server, clients));
-  report(latency, stages);
+  for (let lap = 0; lap < LAPS; lap++) {
+    for (const clients of CLIENTS) stages.push(await measure(server, clients));
+  }
+  report(
+    latency,
+    CLIENTS.map((clients) => together(stages.filter((stage) => stage.clients === clients))),
+  );
 } finally {
   await server.stop();
 }
@@ -94,6 +101,27 @@ async function measure(
     ...(JSON.parse(stdout) as Omit<Stage, 'loopMaxMs' | 'megabytes'>),
     loopMaxMs: (await metric('undertone_event_loop_delay_max_seconds')) * 1000,
     megabytes,
+  };
+}
+
+/** The mean of what adds up, the worst of what has a limit. */
+function together(laps: Stage[]): Stage {
+  const mean = (read: (stage: Stage) => number) =>
+    laps.reduce((sum, lap) => sum + read(lap), 0) / laps.length;
+  const worst = (read: (stage: Stage) => number) => Math.max(...laps.map(read));
+  const statuses: Record<string, number> = {};
+  for (const [status, count] of laps.flatMap((lap) => Object.entries(lap.statuses))) {
+    statuses[status] = (statuses[status] ?? 0) + count;
+  }
+  return {
+    clients: laps[0]?.clients ?? 0,
+    perSecond: mean((lap) => lap.perSecond),
+    medianMs: mean((lap) => lap.medianMs),
+    p99Ms: worst((lap) => lap.p99Ms),
+    slowestMs: worst((lap) => lap.slowestMs),
+    loopMaxMs: worst((lap) => lap.loopMaxMs),
+    megabytes: worst((lap) => lap.megabytes),
+    statuses,
   };
 }
 
