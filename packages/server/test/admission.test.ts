@@ -15,21 +15,21 @@ async function fill(door: Admission): Promise<{ inHand: number; retryAfter: numb
   }
 }
 
-/** Many clips, each of which takes a thread so long. */
-function hear(door: Admission, inferenceMs: number): void {
-  for (let nth = 1; nth <= 100; nth++) door.heard(inferenceMs);
+/** Clips one after another, each of which takes a thread so long. */
+async function hear(door: Admission, threadMs: number, count = 100): Promise<void> {
+  for (let nth = 1; nth <= count; nth++) await door.hold(async (heard) => heard(threadMs));
 }
 
 describe('the door of the discrete interface', () => {
   test('lets in as many as it was told while clips are heard fast', async () => {
     const door = new Admission(66, 2);
-    hear(door, 40);
+    await hear(door, 40);
     assert.equal((await fill(door)).inHand, 66);
   });
 
   test('lets in no more than can be heard within two seconds when the machine is slow', async () => {
     const door = new Admission(66, 2);
-    hear(door, 200);
+    await hear(door, 200);
     const { inHand, retryAfter } = await fill(door);
     assert.ok(inHand >= 20 && inHand <= 22, `${inHand} in hand`);
     assert.equal(retryAfter, 3);
@@ -37,19 +37,38 @@ describe('the door of the discrete interface', () => {
 
   test('counts on all threads', async () => {
     const door = new Admission(66, 8);
-    hear(door, 200);
+    await hear(door, 200);
     assert.equal((await fill(door)).inHand, 66);
   });
 
   test('does not take one odd clip for a slow machine, and forgets a slow time after a few clips', async () => {
     const odd = new Admission(66, 2);
-    hear(odd, 40);
-    odd.heard(200);
+    await hear(odd, 40);
+    await hear(odd, 200, 1);
     assert.equal((await fill(odd)).inHand, 66);
     const recovered = new Admission(66, 2);
-    hear(recovered, 500);
-    hear(recovered, 40);
+    await hear(recovered, 500);
+    await hear(recovered, 40);
     assert.equal((await fill(recovered)).inHand, 66);
+  });
+
+  test('does not take the first clip of a cold machine for all to come', async () => {
+    const door = new Admission(66, 2);
+    await hear(door, 600, 1);
+    assert.equal((await fill(door)).inHand, 66);
+  });
+
+  test('stays open to bodies that are no clips, however slow clips are', async () => {
+    const door = new Admission(66, 2);
+    await hear(door, 1000);
+    for (let nth = 1; nth <= 100; nth++) {
+      await assert.rejects(
+        door.hold(async () => {
+          throw new Error('unreadable');
+        }),
+      );
+    }
+    assert.equal((await fill(door)).inHand, 66);
   });
 
   test('gives the place back whether the work succeeds or fails', async () => {

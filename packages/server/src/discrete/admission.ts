@@ -12,8 +12,8 @@ export class Admission {
   readonly #limit: number;
   readonly #threads: number;
   #inHand = 0;
-  /** How long a thread works on a clip, of late. */
-  #clipSeconds = 0;
+  /** How long a thread works for a request, of late: for one whose body is no clip, not at all. */
+  #threadSeconds = 0;
 
   constructor(limit: number, threads: number) {
     this.#limit = limit;
@@ -24,23 +24,22 @@ export class Admission {
     return this.#inHand;
   }
 
-  async hold<T>(work: () => Promise<T>): Promise<T> {
-    const wait = (this.#inHand * this.#clipSeconds) / this.#threads;
+  /** Does the work if there is a place for it. The work tells how long its clip took a thread, if it came so far. */
+  async hold<T>(work: (heard: (threadMs: number) => void) => Promise<T>): Promise<T> {
+    const wait = (this.#inHand * this.#threadSeconds) / this.#threads;
     if (this.#inHand >= this.#limit || wait > LONGEST_WAIT_SECONDS) {
       throw retryLater('overloaded', `${this.#inHand} clips are in hand already.`, wait);
     }
     this.#inHand++;
+    let threadMs = 0;
     try {
-      return await work();
+      return await work((ms) => {
+        threadMs = ms;
+      });
     } finally {
       this.#inHand--;
+      // Slowly, so that one odd clip, such as the first one on a cold machine, closes no door.
+      this.#threadSeconds += 0.1 * (threadMs / 1000 - this.#threadSeconds);
     }
-  }
-
-  /** A clip was heard, and took a thread so long. */
-  heard(threadMs: number): void {
-    const seconds = threadMs / 1000;
-    // The first one is all that is known; later ones move the mean slowly, so that one odd clip closes no door.
-    this.#clipSeconds += (this.#clipSeconds === 0 ? 1 : 0.1) * (seconds - this.#clipSeconds);
   }
 }

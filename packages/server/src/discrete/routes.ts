@@ -20,14 +20,19 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  async function classify(body: IncomingMessage, model: ModelId, reply: FastifyReply) {
+  async function classify(
+    body: IncomingMessage,
+    model: ModelId,
+    reply: FastifyReply,
+    heard: (threadMs: number) => void,
+  ) {
     const start = performance.now();
     const signal = goneSignal(reply);
     const clip = await receiveClip(body, { ffmpegPath, signal, patience });
     const decodeMs = performance.now() - start;
     const prediction = await classifier.classify(clip.samples, { priority: 'discrete', signal });
     const { queueMs, inferenceMs, threadMs } = prediction.timings;
-    admission.heard(threadMs);
+    heard(threadMs);
     const stages = { decode: decodeMs, queue: queueMs, model: inferenceMs, total: performance.now() - start };
     metrics.observeClip(stages, clip.seconds);
     reply.headers({
@@ -48,7 +53,7 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
       url,
       { ...operation, schema: { ...operation.schema, querystring: DiscreteQuery } },
       (request, reply) =>
-        admission.hold(() => classify(request.raw, request.query.model ?? DEFAULT_MODEL, reply)),
+        admission.hold((heard) => classify(request.raw, request.query.model ?? DEFAULT_MODEL, reply, heard)),
     );
   }
 };
