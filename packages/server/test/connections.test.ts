@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -98,6 +99,21 @@ describe('connections', () => {
     for (const client of patient) client.destroy();
   });
 
+  test('hundreds that are kept open and ask again at one moment are read from a few at a time', async () => {
+    const clients = Array.from({ length: 300 }, () => new RawClient(port));
+    const askAll = async () => {
+      for (const client of clients) client.send(head('GET', PATHS.health, {}));
+      for (const client of clients) assert.equal((await client.answer()).status, 200);
+    };
+    await askAll();
+    const { most, stop } = countRequestsInARound();
+    await askAll();
+    await askAll();
+    stop();
+    assert.ok(most() < 50, `${most()} requests were read in one round of the event loop`);
+    for (const client of clients) client.destroy();
+  });
+
   test('clients that hang up half-way leave no place taken', async () => {
     for (let round = 0; round < 3; round++) {
       const clients = Array.from({ length: 3 }, () =>
@@ -124,6 +140,21 @@ describe('connections', () => {
     assert.ok((await audioSeconds()) - before < 15);
   });
 });
+
+/** How many requests Node reads in one round of the event loop, whether or not they are begun. */
+function countRequestsInARound(): { most: () => number; stop: () => void } {
+  let most = 0;
+  let inThisRound = 0;
+  const count = () => {
+    if (inThisRound++ === 0) setImmediate(endRound);
+  };
+  const endRound = () => {
+    most = Math.max(most, inThisRound);
+    inThisRound = 0;
+  };
+  subscribe('http.server.request.start', count);
+  return { most: () => most, stop: () => unsubscribe('http.server.request.start', count) };
+}
 
 async function audioSeconds(): Promise<number> {
   const { body: metrics } = await service.app.inject({ url: PATHS.metrics });
