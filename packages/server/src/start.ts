@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findFfmpeg } from '@undertone/audio';
+import { findFfmpeg, resampleAll } from '@undertone/audio';
 import { Classifier } from '@undertone/classifier';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -24,6 +24,9 @@ export interface RunningServer {
 /** A clip that would wait longer is refused: with its reading and hearing, no answer is to take five seconds. */
 const MAX_WAIT_MS = 2_000;
 
+/** The first recording at a rate waits while its filter is made, and everybody else with it: not at the usual ones. */
+const USUAL_SAMPLE_RATES = [44_100, 48_000];
+
 /** Opens the store and the model, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
   // Undone in the opposite order, whether the start fails half-way or the server stops.
@@ -41,6 +44,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       ...(settings.modelsDir !== '' && { modelsDir: settings.modelsDir }),
     });
     cleanUp.defer(() => classifier.close());
+    for (const rate of USUAL_SAMPLE_RATES) await resampleAll(new Float32Array(rate), rate);
     const ffmpegPath = await findFfmpeg();
     const stopping = new AbortController();
     const metrics = new Metrics();
