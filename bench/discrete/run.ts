@@ -13,13 +13,18 @@ import { machine } from './machine.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 const LIMITS = { latencyRatio: 1.25, slowestMs: 5_000, megabytes: 700, loopMs: 50, fallTolerance: 0.95 };
-const CLIENTS = [1, 2, 8, 64, 500];
 const WARM_UP = { requests: 300, rounds: 20 };
 const ROUNDS = 200;
 /** Each number of clients has its turn so often, so that a slow minute of the machine does not fall on one of them. */
 const LAPS = 2;
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } });
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '5' },
+    clients: { type: 'string', default: '1,2,8,64,500' },
+  },
+});
+const numbersOfClients = values.clients.split(',').map(Number);
 
 interface Stage {
   clients: number;
@@ -38,11 +43,11 @@ try {
   const latency = await compareWithModel(server);
   const stages: Stage[] = [];
   for (let lap = 0; lap < LAPS; lap++) {
-    for (const clients of CLIENTS) stages.push(await measure(server, clients));
+    for (const clients of numbersOfClients) stages.push(await measure(server, clients));
   }
   report(
     latency,
-    CLIENTS.map((clients) => together(stages.filter((stage) => stage.clients === clients))),
+    numbersOfClients.map((clients) => together(stages.filter((stage) => stage.clients === clients))),
   );
 } finally {
   await server.stop();

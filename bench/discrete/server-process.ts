@@ -24,10 +24,11 @@ export async function startServerProcess(env: Record<string, string> = {}): Prom
   const dataDir = await mkdtemp(join(tmpdir(), 'undertone-bench-'));
   const port = await freePort();
   const key = 'bench-key-of-no-value';
-  const child = spawn(process.execPath, [MAIN], {
+  // Memory is laid out as `make serve` has it.
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', MAIN], {
     env: {
       ...process.env,
-      MALLOC_ARENA_MAX: '2', // as `make serve` has it
+      MALLOC_ARENA_MAX: '2',
       SERVICE_PORT: String(port),
       SERVICE_DATA_DIR: dataDir,
       SERVICE_API_KEY: key,
