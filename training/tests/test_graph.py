@@ -1,4 +1,6 @@
 """The exported graph says what the trained model says."""
+import copy
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -12,7 +14,7 @@ from undertone_training.frontend import mel_filters, noise_bed
 from undertone_training.encoder import LogMel
 from undertone_training.labels import MODELS
 from undertone_training.model import VoiceModel
-from undertone_training.pipeline import numpy_state
+from undertone_training.pipeline import averaged, numpy_state
 
 
 def session(model, ranges=None):
@@ -66,6 +68,21 @@ def test_the_int8_graph_equals_the_model_that_was_trained_with_rounding(model):
         assert np.abs(got - want["7emotions"]).max() < 0.01
     finally:
         quantise.set_mode(model, watching=False, active=False)
+
+
+def test_the_mean_of_two_models_lies_between_them_and_has_room_for_what_both_saw(model):
+    one, other = copy.deepcopy(model), copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(1)
+    for each, high in ((one, 2.0), (other, 3.0)):
+        for rounding in quantise.roundings(each).values():
+            rounding.low.fill_(-high)
+            rounding.high.fill_(high)
+    mean = averaged([one, other])
+    for a, b in zip(mean.parameters(), model.parameters()):
+        assert torch.allclose(a, b + 0.5, atol=1e-5)
+    assert set(quantise.ranges(mean).values()) == {(-3.0, 3.0)}
 
 
 def test_log_mel_is_that_of_a_plain_fourier_transform():

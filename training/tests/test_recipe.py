@@ -18,8 +18,14 @@ halve_after = [1]
 steps = 4
 student_steps = 6
 teachers = 2
+students = 2
 batch = 8
 seconds = 2.0
+[left_out]
+teachers = 1
+students = 1
+steps = 2
+student_steps = 3
 [weights]
 mine = ["mine", "yours"]
 [[corpus]]
@@ -54,7 +60,7 @@ def workshop(tmp_path_factory, corpus, encoder):
 def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
     models, pictures = workshop / "models", workshop / "pictures"
     for step in (("prepare",), ("train", "mine", "--device", "cpu"),
-                 ("leave-one-out", "mine", "--device", "cpu", "--steps", "2"), ("calibrate", "mine"),
+                 ("leave-one-out", "mine", "--device", "cpu"), ("calibrate", "mine"),
                  ("export", "mine", "--models", str(models)),
                  ("evaluate", "mine", "--models", str(models), "--most", "20"), ("card", "--out", str(pictures))):
         done = run(workshop, *step)
@@ -90,6 +96,7 @@ def test_steps_in_the_wrong_order_say_what_to_run_first(workshop, tmp_path):
     (('mine = ["speaker3"]', 'mine = ["nobody"]'), "no such speaker: nobody"),
     (('kind = "csv"', 'kind = "tape"'), "unknown kind 'tape'"),
     (("[weights]", "[training.hers]\nsteps = 3\n[weights]"), "for weights that [weights] does not name"),
+    (("student_steps = 3", "student_stepz = 3"), "[left_out]: unknown setting student_stepz"),
     (("[weights]", "[training.mine]\nstepz = 3\n[weights]"), "[training.mine]: unknown setting stepz"),
 ])
 def test_a_mistake_in_the_recipe_is_named(workshop, tmp_path, change, message):

@@ -59,7 +59,8 @@ def leave_one_out(recipe, options):
     if len(used) < 2:
         raise config.ConfigError(f"weights '{options.weights}' use one corpus: there is nothing to leave out")
     for corpus in used:
-        model = pipeline.train_without(packed, recipe, options.weights, corpus.name, options.device, options.steps)
+        print(f"without {corpus.name}")
+        model = pipeline.train_without(packed, recipe, options.weights, corpus.name, options.device)
         keep_answers(model, packed, recipe, corpus, None, folder, options.device)
 
 
@@ -144,8 +145,6 @@ def arguments(argv):
             step.add_argument("--processes", type=int, help="readers at a time (default: one for each core)")
         if name in ("train", "leave-one-out"):
             step.add_argument("--device", default=None, help="cpu or cuda (default: a GPU where there is one)")
-        if name == "leave-one-out":
-            step.add_argument("--steps", type=int, default=1000, help="training steps of each run (default: %(default)s)")
         if name in ("export", "evaluate"):
             step.add_argument("--models", default=str(models), help="folder of the shipped models (default: %(default)s)")
         if name == "evaluate":

@@ -38,7 +38,8 @@ class Training:
     smoothing: float = 0.05
     dropout: float = 0.2
     seed: int = 1
-    teachers: int = 0  # models trained first; the shipped one learns from their common answer
+    teachers: int = 0  # models trained first, so that others can learn from their common answer
+    students: int = 1  # models that learn from them; the shipped one is the mean of their weights
     distill: float = 0.5  # share of the teachers' answer in what is learnt
     student_steps: int = 2000
     student_rate: float = 4e-5  # the student's encoder has been fine-tuned already
@@ -54,10 +55,16 @@ class Recipe:
     excluded: Dict[str, List[str]]
     work: pathlib.Path
     own: Dict[str, dict]  # name of a set of weights -> its own settings of training
+    left_out: Dict[str, object]  # settings of training where a corpus is left out
 
     def of(self, name):
         """The recipe as it is for one set of weights."""
         return replace(self, training=replace(self.training, **self.own.get(name, {})))
+
+    def without(self, corpus):
+        """The recipe as if a corpus did not exist, with the shorter runs that are enough to see what that costs."""
+        weights = {name: [c for c in used if c != corpus] for name, used in self.weights.items()}
+        return replace(self, weights=weights, training=replace(self.training, **self.left_out))
 
 
 def _fill(kind, table, where):
@@ -95,10 +102,12 @@ def read(path):
         if name not in weights:
             raise ConfigError(f"{path}: [training.{name}] is for weights that [weights] does not name")
         _fill(Training, {**vars(training), **changes}, f"{path}: [training.{name}]")
+    left_out = table.get("left_out", {})
+    _fill(Training, {**vars(training), **left_out}, f"{path}: [left_out]")
     for name, used in weights.items():
         unknown = sorted(set(used) - set(names))
         if unknown:
             raise ConfigError(f"{path}: weights '{name}' use unknown corpora: {', '.join(unknown)}")
     split = table.get("split", {})
     return Recipe(corpora, training, weights, split.get("validation", {}), split.get("excluded", {}),
-                  base / table.get("work", "runs"), own)
+                  base / table.get("work", "runs"), own, left_out)

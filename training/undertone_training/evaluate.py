@@ -10,7 +10,7 @@ from .predict import with_graph
 from .progress import Progress
 from .windows import Windows, laid_end_to_end, single_clips, thinned
 
-ENOUGH = 600  # windows of a corpus, where there are many: single clips, and all speakers of one never trained on
+ENOUGH = 900  # windows of a corpus, where there are many: single clips, and all speakers of one never trained on
 
 
 def known(windows, answers, model):

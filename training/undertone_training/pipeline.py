@@ -33,7 +33,8 @@ def spoken(pack):
 def train_weights(pack, recipe, name, device):
     """-> (the model to ship, with rounding on; its teachers)."""
     teachers = [train_teacher(pack, recipe, name, number, device) for number in range(recipe.training.teachers)]
-    model = train_student(pack, recipe, name, teachers, device)
+    model = averaged([train_student(pack, recipe, name, number, teachers, device)
+                      for number in range(recipe.training.students)])
     make_familiar(model, pack, recipe, recipe.weights[name], device)
     return model, teachers
 
@@ -54,14 +55,14 @@ def teacher_halving(training, number):
     return [] if number % 2 else training.halve_after
 
 
-def train_student(pack, recipe, name, teachers, device):
+def train_student(pack, recipe, name, number, teachers, device):
     training = copy.copy(recipe.training)
     training.encoder_rate = training.student_rate
     alike = [t for t in teachers if list(t.encoder.halve_after) == list(training.halve_after)]
     student = averaged(alike) if alike else new_model(training, device)
     return fit(pack, trained_clips(pack, recipe, name), corpus_weights(recipe), training, device, model=student,
-               teachers=teachers, steps=training.student_steps, rounding=True, seed=training.seed + 100,
-               label=f"{name}, shipped model")
+               teachers=teachers, steps=training.student_steps, rounding=True, seed=training.seed + 100 + number,
+               label=f"{name}, student {number + 1} of {training.students}")
 
 
 def averaged(models):
@@ -72,14 +73,13 @@ def averaged(models):
             for other in others:
                 parameter.add_(other)
             parameter.div_(len(models))
+        quantise.widen(result, models[1:])
     return result
 
 
-def train_without(pack, recipe, name, left_out, device, steps=None):
-    """One model of a set of weights that heard neither a corpus nor the validation speakers of the others."""
-    keep = trained_clips(pack, recipe, name) & ~of(pack, [left_out])
-    model = fit(pack, keep, corpus_weights(recipe), recipe.training, device, steps=steps, label=f"without {left_out}")
-    make_familiar(model, pack, recipe, set(recipe.weights[name]) - {left_out}, device)
+def train_without(pack, recipe, name, left_out, device):
+    """The model of a set of weights as it is when it heard neither a corpus nor the others' validation speakers."""
+    model, _ = train_weights(pack, recipe.without(left_out), name, device)
     return model
 
 

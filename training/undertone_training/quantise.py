@@ -82,6 +82,14 @@ def set_mode(model, watching, active):
         rounding.watching, rounding.active = watching, active
 
 
+def widen(model, others):
+    """Makes room in a model's ranges for all that others saw."""
+    for other in others:
+        for mine, theirs in zip(roundings(model).values(), roundings(other).values()):
+            mine.low.copy_(torch.minimum(mine.low, theirs.low))
+            mine.high.copy_(torch.maximum(mine.high, theirs.high))
+
+
 def ranges(model):
     """name of the product -> (low, high), what export needs."""
     return {name: (float(r.low), float(r.high)) for name, r in roundings(model).items()}
