@@ -39,8 +39,8 @@ def sound(seconds, seed=0):
 
 def answers(model, samples):
     with torch.no_grad():
-        embedding, voiced = model.describe(model.mel(torch.from_numpy(samples)))
-        logits, strange = model.answer(embedding), model.strangeness(embedding).numpy().astype(np.float64)
+        summary, voiced = model.summarise(model.mel(torch.from_numpy(samples)))
+        logits, strange = model.answer(summary), model.strangeness(summary).numpy().astype(np.float64)
     speech = voiced.sigmoid().mean(1).numpy().astype(np.float64)
     return {n: probabilities(x.numpy().astype(np.float64), speech, strange, 1.0) for n, x in logits.items()}, speech
 

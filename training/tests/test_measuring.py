@@ -130,7 +130,7 @@ def test_the_stranger_the_voice_the_more_modest_the_answer():
 
 
 def cloud(count, shift=0.0, seed=0):
-    """Embeddings that vary much in one direction and little in the others; a shift is in the direction of little."""
+    """Summaries that vary much in one direction and little in the others; a shift is in the direction of little."""
     g = np.random.default_rng(seed)
     return g.standard_normal((count, 8)) * np.array([10, 1, 1, 1, 1, 1, 1, 1]) + shift * np.eye(8)[3]
 

@@ -9,7 +9,7 @@ from .labels import MODELS
 def save(folder, corpus, truth, answers):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / f"{corpus}.npz", truth=truth, **{k: v for k, v in answers.items() if k != "embedding"})
+    np.savez(folder / f"{corpus}.npz", truth=truth, **{k: v for k, v in answers.items() if k != "summary"})
 
 
 def load(folder):

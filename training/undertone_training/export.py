@@ -138,8 +138,8 @@ class VoiceGraph:
         voiced = g.node("Sigmoid", self.linear(x, "voice"))
         return g.node("ReduceMean", voiced, np.array([1, 2]), keepdims=0, name="speech")
 
-    def embedding(self, x):
-        """Mean and deviation over time, weighted by learned attention, then one dense layer."""
+    def summary(self, x):
+        """Mean and deviation over time, weighted by learned attention."""
         g = self.g
         weight = self.linear(g.node("Tanh", self.linear(x, "attention.0")), "attention.2")
         weight = g.node("Softmax", weight, axis=1)
@@ -148,12 +148,12 @@ class VoiceGraph:
         square = g.node("ReduceSum", g.node("Mul", weighted, x), np.array([1]), keepdims=0)
         variance = g.node("Sub", square, g.node("Mul", mean, mean))
         deviation = g.node("Sqrt", g.node("Max", variance, np.float32(1e-5)))
-        return g.node("Gelu", self.linear(g.node("Concat", mean, deviation, axis=1), "embed"))
+        return g.node("Concat", mean, deviation, axis=1)
 
-    def doubt(self, embedding):
+    def doubt(self, summary):
         """What the temperature is multiplied by: the stranger the voice, the more modest the answer."""
         g = self.g
-        away = g.node("Sub", embedding, self.state["familiar_mean"])
+        away = g.node("Sub", summary, self.state["familiar_mean"])
         away = g.node("MatMul", away, g.half_constant(self.state["familiar_root"]))
         strange = g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1)
         return g.node("Max", strange, np.float32(LEAST_STRANGE))
@@ -172,8 +172,9 @@ class VoiceGraph:
         x = self.norm(self.encoder(self.log_mel("samples")), "norm")
         share = g.node("Unsqueeze", self.speech(x), np.array([1]))
         amount = g.node("Clip", g.node("Mul", share, np.float32(1 / FULL_SPEECH)), np.float32(0), np.float32(1))
-        embedding = self.embedding(x)
-        doubt = self.doubt(embedding)
+        summary = self.summary(x)
+        doubt = self.doubt(summary)
+        embedding = g.node("Gelu", self.linear(summary, "embed"))
         for name in MODELS:
             self.head(embedding, doubt, amount, name, temperatures[name])
         outputs = {name: ["batch", size] for name, size in MODELS.items()}

@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .encoder import Encoder, LogMel
+from .familiar import DIRECTIONS
 from .frontend import WIDTH
 from .labels import MODELS
 
@@ -26,30 +27,30 @@ class VoiceModel(nn.Module):
         self.embed = nn.Linear(2 * WIDTH, EMBEDDING)
         self.dropout = nn.Dropout(dropout)
         self.heads = nn.ModuleDict({name: nn.Linear(EMBEDDING, size) for name, size in MODELS.items()})
-        self.register_buffer("familiar_mean", torch.zeros(EMBEDDING))
-        self.register_buffer("familiar_root", torch.zeros(EMBEDDING, EMBEDDING))
+        self.register_buffer("familiar_mean", torch.zeros(2 * WIDTH))
+        self.register_buffer("familiar_root", torch.zeros(2 * WIDTH, DIRECTIONS))
 
-    def describe(self, mel):
-        """-> embedding, and the logit of voice in each frame."""
+    def summarise(self, mel):
+        """-> mean and deviation over time, [batch, 2 * WIDTH], and the logit of voice in each frame."""
         x = self.norm(self.encoder(mel, self.layer_weights.softmax(0)))
         voice = self.voice(x).squeeze(2)
         weight = self.attention(x).float().softmax(1)
         x = x.float()
         mean = (x * weight).sum(1)
         deviation = ((x * x * weight).sum(1) - mean * mean).clamp(min=1e-5).sqrt()
-        return F.gelu(self.embed(torch.cat([mean, deviation], 1))), voice
+        return torch.cat([mean, deviation], 1), voice
 
-    def answer(self, embedding):
+    def answer(self, summary):
         """-> logits of each head."""
-        embedding = self.dropout(embedding)
+        embedding = self.dropout(F.gelu(self.embed(summary)))
         return {name: head(embedding) for name, head in self.heads.items()}
 
-    def strangeness(self, embedding):
-        return ((embedding - self.familiar_mean) @ self.familiar_root).pow(2).sum(1)
+    def strangeness(self, summary):
+        return ((summary - self.familiar_mean) @ self.familiar_root).pow(2).sum(1)
 
     def from_mel(self, mel):
-        embedding, voice = self.describe(mel)
-        return self.answer(embedding), voice
+        summary, voice = self.summarise(mel)
+        return self.answer(summary), voice
 
     def forward(self, samples):
         return self.from_mel(self.mel(samples))

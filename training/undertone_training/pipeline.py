@@ -9,7 +9,10 @@ from .predict import with_torch
 from .train import fit, new_model
 from .windows import laid_end_to_end, single_clips, thinned
 
-FAMILIAR = 600  # windows of each corpus that say which voices are known
+# Windows of each corpus that say which voices are known: so many of each length, since how long a recording is makes
+# nobody a stranger.
+FAMILIAR, FAMILIAR_SECONDS = 200, (2.0, 3.0, 5.0, 10.0)
+TYPICAL_SECONDS = 5.0
 
 
 def sides(pack, recipe):
@@ -85,15 +88,19 @@ def train_without(pack, recipe, name, left_out, device):
 
 def make_familiar(model, pack, recipe, names, device):
     """Tells a trained model which voices it knows, so that it is more modest with strangers (see familiar.py)."""
-    corpora = [c for c in recipe.corpora if c.name in names]
+    keep, side = spoken(pack), sides(pack, recipe)
 
-    def embeddings(side):
-        windows = [thinned(measured_windows(pack, recipe, c, side), FAMILIAR) for c in corpora]
-        return [with_torch(model, w, device)["embedding"].astype(np.float64) for w in windows if w.clips]
+    def summaries(wanted, lengths):
+        """Of each corpus, windows of all these lengths."""
+        for name in names:
+            rows = keep & of(pack, [name]) & (side == wanted)
+            windows = [thinned(laid_end_to_end(pack, rows, seconds), FAMILIAR) for seconds in lengths if rows.any()]
+            if windows:
+                yield np.concatenate([with_torch(model, w, device)["summary"] for w in windows]).astype(np.float64)
 
-    mean, root = familiar.measure(embeddings("train"), embeddings("validation"))
+    mean, root = familiar.measure(list(summaries("train", FAMILIAR_SECONDS)), list(summaries("validation", [TYPICAL_SECONDS])))
     model.familiar_mean.copy_(torch.from_numpy(mean))
-    model.familiar_root.copy_(torch.from_numpy(root))
+    model.familiar_root[:, : root.shape[1]].copy_(torch.from_numpy(root))
 
 
 def measured_windows(pack, recipe, corpus, side=None):

@@ -5,7 +5,7 @@ from .windows import by_length
 
 
 def with_torch(model, windows, device, batch=128):
-    """-> {"4emotions": logits, ..., "speech": share, "embedding", "strangeness"} in the order of the windows."""
+    """-> {"4emotions": logits, ..., "speech": share, "summary", "strangeness"} in the order of the windows."""
     import torch
 
     from .model import speech_share
@@ -14,9 +14,9 @@ def with_torch(model, windows, device, batch=128):
 
     def run(samples):
         with torch.no_grad():
-            embedding, voice = model.describe(model.mel(torch.from_numpy(samples).to(device)))
-            out = {**model.answer(embedding), "speech": speech_share(voice), "embedding": embedding,
-                   "strangeness": model.strangeness(embedding)}
+            summary, voice = model.summarise(model.mel(torch.from_numpy(samples).to(device)))
+            out = {**model.answer(summary), "speech": speech_share(voice), "summary": summary,
+                   "strangeness": model.strangeness(summary)}
         return {n: x.float().cpu().numpy() for n, x in out.items()}
 
     return _over(windows, run, batch)
