@@ -16,7 +16,7 @@ const LIMITS = { latencyRatio: 1.25, slowestMs: 5_000, megabytes: 700, loopMs: 5
 const WARM_UP = { requests: 300, rounds: 20 };
 const ROUNDS = 200;
 /** Each number of clients has its turn so often, so that a slow minute of the machine does not fall on one of them. */
-const LAPS = 2;
+const LAPS = 4;
 
 const { values } = parseArgs({
   options: {
