@@ -53,10 +53,9 @@ interface Job extends Work {
 
 const MAX_SAMPLES = MAX_SECONDS * SAMPLE_RATE;
 const RULES: Omit<Rules, 'queueLimit'> = {
-  // A batch gains a few per cent at best on a CPU (eight windows lose; bench/model), so it is kept no longer than
-  // the longest window, whose memory is needed anyway; an asynch batch no longer than a usual window, because a
-  // discrete request that finds every thread taken waits for it.
-  batchSamples: { discrete: MAX_SAMPLES, asynch: MAX_SAMPLES / 2 },
+  // Short windows gain a tenth of their time from a batch; two of 5 s lose as much, because together they no longer fit
+  // into a core's cache. And a request that finds every thread taken waits for a whole batch.
+  batchSamples: MAX_SAMPLES / 2,
   discreteTurns: 8,
   reserveMs: 5_000,
 };

@@ -26,7 +26,7 @@ export interface Work {
 export interface Rules {
   /** For each priority. */
   queueLimit: number;
-  batchSamples: Record<Priority, number>;
+  batchSamples: number;
   discreteTurns: number;
   reserveMs: number;
 }
@@ -113,7 +113,7 @@ export class Scheduler<W extends Work> {
     const queue = this.#queues[priority];
     const head = queue[0] as W;
     const share = Math.ceil(queue.length / idle);
-    const fitting = Math.floor(this.#rules.batchSamples[priority] / head.length);
+    const fitting = Math.floor(this.#rules.batchSamples / head.length);
     const most = this.#givenBack.has(head) ? 1 : Math.min(fitting, share);
     let size = 1;
     while (size < most && this.#fits(queue[size] as W, head)) size++;

@@ -9,7 +9,7 @@ interface Numbered extends Work {
 
 const rules: Rules = {
   queueLimit: 6,
-  batchSamples: { discrete: 10, asynch: 10 },
+  batchSamples: 10,
   discreteTurns: 3,
   reserveMs: 100,
 };
@@ -155,7 +155,7 @@ test('whatever happens: no queue over its limit, no mixed batch, first in first 
           const queue = queues[head.priority];
           assert.deepEqual(batch, queue.splice(0, batch.length), 'not first in, first out');
           assert.ok(batch.every((work) => work.length === head.length));
-          assert.ok(batch.length === 1 || batch.length * head.length <= rules.batchSamples[head.priority]);
+          assert.ok(batch.length === 1 || batch.length * head.length <= rules.batchSamples);
           assert.ok(batch.length === 1 || !batch.some((work) => givenBack.has(work)));
           if (head.priority === 'discrete') {
             turnsInARow = queues.asynch.length > 0 ? turnsInARow + 1 : 0;
