@@ -109,7 +109,7 @@ async function measure(
   };
 }
 
-/** The mean of what adds up, the worst of what has a limit. */
+/** The median of what wanders with the machine, the worst of what has a limit. */
 function together(laps: Stage[]): Stage {
   const worst = (read: (stage: Stage) => number) => Math.max(...laps.map(read));
   const statuses: Record<string, number> = {};
