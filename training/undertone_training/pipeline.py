@@ -100,7 +100,7 @@ def make_familiar(model, pack, recipe, names, device):
 
     mean, root = familiar.measure(list(summaries("train", FAMILIAR_SECONDS)), list(summaries("validation", [TYPICAL_SECONDS])))
     model.familiar_mean.copy_(torch.from_numpy(mean))
-    model.familiar_root[:, : root.shape[1]].copy_(torch.from_numpy(root))
+    model.familiar_root.copy_(torch.from_numpy(root))
 
 
 def measured_windows(pack, recipe, corpus, side=None):
