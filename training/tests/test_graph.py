@@ -13,7 +13,7 @@ from undertone_training.export import VoiceGraph, uncalibrated
 from undertone_training.frontend import mel_filters, noise_bed
 from undertone_training.encoder import LogMel
 from undertone_training.labels import MODELS
-from undertone_training.model import VoiceModel
+from undertone_training.model import VoiceModel, spectrum
 from undertone_training.pipeline import averaged, numpy_state
 
 
@@ -28,8 +28,9 @@ def model(encoder):
     torch.manual_seed(3)
     model = VoiceModel(2, (1,)).eval()
     model.encoder.load_pretrained(encoder)
-    model.familiar_mean.normal_()
-    model.familiar_root.normal_(0, 0.05)
+    for name, size in (("summary", 0.05), ("spectrum", 0.2)):
+        getattr(model, f"familiar_{name}_mean").normal_()
+        getattr(model, f"familiar_{name}_root").normal_(0, size)
     return model
 
 
@@ -39,8 +40,10 @@ def sound(seconds, seed=0):
 
 def answers(model, samples):
     with torch.no_grad():
-        summary, voiced = model.summarise(model.mel(torch.from_numpy(samples)))
-        logits, strange = model.answer(summary), model.strangeness(summary).numpy().astype(np.float64)
+        mel = model.mel(torch.from_numpy(samples))
+        summary, voiced = model.summarise(mel)
+        strange = model.strangeness(summary=summary, spectrum=spectrum(mel)).numpy().astype(np.float64)
+        logits = model.answer(summary)
     speech = voiced.sigmoid().mean(1).numpy().astype(np.float64)
     return {n: probabilities(x.numpy().astype(np.float64), speech, strange, 1.0) for n, x in logits.items()}, speech
 

@@ -135,15 +135,18 @@ def cloud(count, shift=0.0, seed=0):
     return g.standard_normal((count, 8)) * np.array([10, 1, 1, 1, 1, 1, 1, 1]) + shift * np.eye(8)[3]
 
 
+VIEW = familiar.View(width=8, directions=8, shrink=0.01)
+
+
 def test_a_typical_unheard_voice_has_strangeness_one_and_a_stranger_more():
-    mean, root = familiar.measure([cloud(500, seed=1), cloud(300, seed=2)], [cloud(400, seed=3)])
+    mean, root = familiar.measure([cloud(500, seed=1), cloud(300, seed=2)], [cloud(400, seed=3)], VIEW)
     assert abs(np.median(familiar.strangeness(cloud(400, seed=3), mean, root)) - 1) < 1e-6
     assert abs(np.median(familiar.strangeness(cloud(400, seed=4), mean, root)) - 1) < 0.2
     assert np.median(familiar.strangeness(cloud(400, 6.0, seed=5), mean, root)) > 4
 
 
 def test_what_varies_among_known_voices_is_not_strange():
-    mean, root = familiar.measure([cloud(2000)], [cloud(2000, seed=1)])
+    mean, root = familiar.measure([cloud(2000)], [cloud(2000, seed=1)], VIEW)
     common, rare = np.zeros((2, 1, 8))
     common[0, 0], rare[0, 3] = 10, 10
     assert familiar.strangeness(rare, mean, root) > 10 * familiar.strangeness(common, mean, root)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from .calibrate import LEAST_STRANGE
+from .familiar import VIEWS
 from .frontend import (FFT, FULL_SPEECH, HEADS, HOP, SILENCE_RMS, TARGET_RMS, WEIGHT_LEVELS, WIDTH, dft_kernels,
                        mel_filters, noise_bed)
 from .graph import GraphWriter
@@ -142,21 +143,32 @@ class VoiceGraph:
         """Mean and deviation over time, weighted by learned attention."""
         g = self.g
         weight = self.linear(g.node("Tanh", self.linear(x, "attention.0")), "attention.2")
-        weight = g.node("Softmax", weight, axis=1)
-        weighted = g.node("Mul", x, weight)
+        weighted = g.node("Mul", x, g.node("Softmax", weight, axis=1))
         mean = g.node("ReduceSum", weighted, np.array([1]), keepdims=0)
         square = g.node("ReduceSum", g.node("Mul", weighted, x), np.array([1]), keepdims=0)
+        return self.with_deviation(mean, square)
+
+    def spectrum(self, mel):
+        """The same of the log-mel's bands, every frame counting alike."""
+        g = self.g
+        mean, square = (g.node("ReduceMean", x, np.array([2]), keepdims=0) for x in (mel, g.node("Mul", mel, mel)))
+        return self.with_deviation(mean, square)
+
+    def with_deviation(self, mean, square):
+        g = self.g
         variance = g.node("Sub", square, g.node("Mul", mean, mean))
         deviation = g.node("Sqrt", g.node("Max", variance, np.float32(1e-5)))
         return g.node("Concat", mean, deviation, axis=1)
 
-    def doubt(self, summary):
+    def doubt(self, **seen):
         """What the temperature is multiplied by: the stranger the voice, the more modest the answer."""
         g = self.g
-        away = g.node("Sub", summary, self.state["familiar_mean"])
-        away = g.node("MatMul", away, g.half_constant(self.state["familiar_root"]))
-        strange = g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1)
-        return g.node("Max", strange, np.float32(LEAST_STRANGE))
+        far = []
+        for name in VIEWS:
+            away = g.node("Sub", seen[name], self.state[f"familiar_{name}_mean"])
+            away = g.node("MatMul", away, g.half_constant(self.state[f"familiar_{name}_root"]))
+            far.append(g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
+        return g.node("Max", g.node("Mean", *far), np.float32(LEAST_STRANGE))
 
     def head(self, embedding, doubt, amount, name, temperature):
         """Calibrated probabilities, moved towards the flat answer where speech is missing."""
@@ -169,11 +181,12 @@ class VoiceGraph:
 
     def build(self, temperatures, metadata=None):
         g = self.g
-        x = self.norm(self.encoder(self.log_mel("samples")), "norm")
+        mel = self.log_mel("samples")
+        x = self.norm(self.encoder(mel), "norm")
         share = g.node("Unsqueeze", self.speech(x), np.array([1]))
         amount = g.node("Clip", g.node("Mul", share, np.float32(1 / FULL_SPEECH)), np.float32(0), np.float32(1))
         summary = self.summary(x)
-        doubt = self.doubt(summary)
+        doubt = self.doubt(summary=summary, spectrum=self.spectrum(mel))
         embedding = g.node("Gelu", self.linear(summary, "embed"))
         for name in MODELS:
             self.head(embedding, doubt, amount, name, temperatures[name])

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .encoder import Encoder, LogMel
-from .familiar import DIRECTIONS
+from .familiar import VIEWS
 from .frontend import WIDTH
 from .labels import MODELS
 
@@ -27,26 +27,28 @@ class VoiceModel(nn.Module):
         self.embed = nn.Linear(2 * WIDTH, EMBEDDING)
         self.dropout = nn.Dropout(dropout)
         self.heads = nn.ModuleDict({name: nn.Linear(EMBEDDING, size) for name, size in MODELS.items()})
-        self.register_buffer("familiar_mean", torch.zeros(2 * WIDTH))
-        self.register_buffer("familiar_root", torch.zeros(2 * WIDTH, DIRECTIONS))
+        for name, view in VIEWS.items():
+            self.register_buffer(f"familiar_{name}_mean", torch.zeros(view.width))
+            self.register_buffer(f"familiar_{name}_root", torch.zeros(view.width, view.directions))
 
     def summarise(self, mel):
         """-> mean and deviation over time, [batch, 2 * WIDTH], and the logit of voice in each frame."""
         x = self.norm(self.encoder(mel, self.layer_weights.softmax(0)))
         voice = self.voice(x).squeeze(2)
-        weight = self.attention(x).float().softmax(1)
-        x = x.float()
-        mean = (x * weight).sum(1)
-        deviation = ((x * x * weight).sum(1) - mean * mean).clamp(min=1e-5).sqrt()
-        return torch.cat([mean, deviation], 1), voice
+        return mean_and_deviation(x.float(), self.attention(x).float().softmax(1)), voice
 
     def answer(self, summary):
         """-> logits of each head."""
         embedding = self.dropout(F.gelu(self.embed(summary)))
         return {name: head(embedding) for name, head in self.heads.items()}
 
-    def strangeness(self, summary):
-        return ((summary - self.familiar_mean) @ self.familiar_root).pow(2).sum(1)
+    def strangeness(self, **seen):
+        """Of each view of the windows; the mean of them counts."""
+        total = 0
+        for name, view in seen.items():
+            away = view - getattr(self, f"familiar_{name}_mean")
+            total = total + (away @ getattr(self, f"familiar_{name}_root")).pow(2).sum(1)
+        return total / len(seen)
 
     def from_mel(self, mel):
         summary, voice = self.summarise(mel)
@@ -54,6 +56,18 @@ class VoiceModel(nn.Module):
 
     def forward(self, samples):
         return self.from_mel(self.mel(samples))
+
+
+def mean_and_deviation(x, weight):
+    """Over time, weighted: [batch, frames, width] -> [batch, 2 * width]."""
+    mean = (x * weight).sum(1)
+    deviation = ((x * x * weight).sum(1) - mean * mean).clamp(min=1e-5).sqrt()
+    return torch.cat([mean, deviation], 1)
+
+
+def spectrum(mel):
+    """Mean and deviation over time of each band of the log-mel."""
+    return mean_and_deviation(mel.transpose(1, 2), 1 / mel.shape[2])
 
 
 def speech_share(voice):

@@ -90,17 +90,20 @@ def make_familiar(model, pack, recipe, names, device):
     """Tells a trained model which voices it knows, so that it is more modest with strangers (see familiar.py)."""
     keep, side = spoken(pack), sides(pack, recipe)
 
-    def summaries(wanted, lengths):
+    def seen(wanted, lengths):
         """Of each corpus, windows of all these lengths."""
         for name in names:
             rows = keep & of(pack, [name]) & (side == wanted)
             windows = [thinned(laid_end_to_end(pack, rows, seconds), FAMILIAR) for seconds in lengths if rows.any()]
             if windows:
-                yield np.concatenate([with_torch(model, w, device)["summary"] for w in windows]).astype(np.float64)
+                answers = [with_torch(model, w, device) for w in windows]
+                yield {view: np.concatenate([a[view] for a in answers]).astype(np.float64) for view in familiar.VIEWS}
 
-    mean, root = familiar.measure(list(summaries("train", FAMILIAR_SECONDS)), list(summaries("validation", [TYPICAL_SECONDS])))
-    model.familiar_mean.copy_(torch.from_numpy(mean))
-    model.familiar_root.copy_(torch.from_numpy(root))
+    trained, unheard = list(seen("train", FAMILIAR_SECONDS)), list(seen("validation", [TYPICAL_SECONDS]))
+    for name, view in familiar.VIEWS.items():
+        mean, root = familiar.measure([x[name] for x in trained], [x[name] for x in unheard], view)
+        getattr(model, f"familiar_{name}_mean").copy_(torch.from_numpy(mean))
+        getattr(model, f"familiar_{name}_root").copy_(torch.from_numpy(root))
 
 
 def measured_windows(pack, recipe, corpus, side=None):
