@@ -3,13 +3,14 @@ import pathlib
 
 import numpy as np
 
+from .familiar import VIEWS
 from .labels import MODELS
 
 
 def save(folder, corpus, truth, answers):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / f"{corpus}.npz", truth=truth, **{k: v for k, v in answers.items() if k != "summary"})
+    np.savez(folder / f"{corpus}.npz", truth=truth, **{k: v for k, v in answers.items() if k not in VIEWS})
 
 
 def load(folder):
