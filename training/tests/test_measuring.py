@@ -116,6 +116,14 @@ def test_the_chosen_temperature_is_modest_but_not_at_the_cost_of_home():
     assert calibrate.pooled_error(home, t) <= 0.05
 
 
+def test_the_temperature_is_no_higher_than_corpora_left_out_ask_for():
+    truth, logits, *rest = overconfident()
+    home, away = [(truth, logits, *rest)], [(truth, logits / 1.2, *rest)]
+    at_home = calibrate.fit_temperature(home)
+    assert calibrate.choose_temperature(home, limit=0.2) > 1.2 * at_home
+    assert calibrate.choose_temperature(home, away, limit=0.2) <= at_home
+
+
 def test_without_speech_the_answer_is_flat_and_with_half_of_it_between():
     logits = np.array([[5.0, 0, 0, 0]] * 3)
     p = calibrate.probabilities(logits, np.array([0.0, 0.3, 0.9]), np.ones(3), 1.0)

@@ -76,7 +76,7 @@ def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
     assert set(row["figures"]) == {"4emotions", "5emotions", "7emotions"}
     figures = json.loads((workshop / "runs/mine/figures.json").read_text())
     assert set(figures["conditions"]) == {"clean", "telephone", "babble 10 dB", "20 dB softer", "20 dB louder"}
-    assert set(figures["calibration"]) == {"mine", "yours"}
+    assert set(figures["without"]) == {"mine", "yours"}
     assert len(list(pictures.glob("*.png"))) == 3
     assert "| 4emotions |" in (pictures / "figures.md").read_text()
 

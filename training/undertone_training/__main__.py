@@ -39,6 +39,11 @@ def train(recipe, options):
     model, _ = pipeline.train_weights(packed, recipe, options.weights, options.device)
     folder = recipe.work / options.weights
     catalogue.save_weights(folder / "model.npz", *pipeline.numpy_state(model))
+    keep_validation(model, packed, recipe, options, folder)
+
+
+def keep_validation(model, packed, recipe, options, folder):
+    """What a model says to the validation speakers of the corpora it learned from."""
     for corpus in recipe.corpora:
         if corpus.name in recipe.weights[options.weights]:
             keep_answers(model, packed, recipe, corpus, "validation", folder / "validation", options.device)
@@ -60,13 +65,16 @@ def leave_one_out(recipe, options):
         raise config.ConfigError(f"weights '{options.weights}' use one corpus: there is nothing to leave out")
     for corpus in used:
         print(f"without {corpus.name}")
-        model = pipeline.train_without(packed, recipe, options.weights, corpus.name, options.device)
-        keep_answers(model, packed, recipe, corpus, None, folder, options.device)
+        without = recipe.without(corpus.name)
+        model, _ = pipeline.train_weights(packed, without, options.weights, options.device)
+        keep_answers(model, packed, recipe, corpus, None, folder / corpus.name, options.device)
+        keep_validation(model, packed, without, options, folder / corpus.name)
 
 
 def calibrate_(recipe, options):
     folder = recipe.work / options.weights
-    validation, left_out = answers.load(folder / "validation"), answers.load(folder / "left-out")
+    validation = answers.load(folder / "validation")
+    left_out = {corpus: said for one in left_out_folders(recipe, options.weights) for corpus, said in answers.load(one).items()}
     if not validation:
         raise FileNotFoundError(f"{folder / 'validation'} holds no answers: run the step 'train' first")
     result = {}
@@ -98,26 +106,29 @@ def evaluate(recipe, options):
             raise FileNotFoundError(f"no such graph: {path}: run the step 'export' first")
     sessions = [onnxruntime.InferenceSession(str(p), settings) for p in paths]
     report = measure(sessions[0], pack.read(recipe.work / "pack"), recipe, options.weights, sessions[1], options.most)
-    report["calibration"] = left_out_calibration(recipe, options.weights)
+    report["without"] = left_out_figures(recipe, options.weights)
     (folder / "figures.json").write_text(json.dumps(report, indent=1))
     catalogue.add_figures(pathlib.Path(options.models), options.weights, report)
     print(json.dumps({m: {k: round(report["all"][m][k], 3) for k in ("uar", "accuracy", "ece")} for m in MODELS}))
 
 
-def left_out_calibration(recipe, name):
-    """What models that never heard a corpus say about it, at the temperature that ships."""
+def left_out_folders(recipe, name):
+    return sorted(path for path in (recipe.work / name / "left-out").glob("*") if path.is_dir())
+
+
+def left_out_figures(recipe, name):
+    """Of each model that never heard a corpus: what it says about it, at a temperature from its own validation speakers."""
     from .metrics import summary
 
-    folder = recipe.work / name
-    chosen = json.loads((folder / "calibration.json").read_text())
     out = {}
-    for corpus, one in answers.load(folder / "left-out").items():
-        out[corpus] = {}
-        for model in MODELS:
-            rows = answers.groups({corpus: one}, model)
-            if rows:
-                truth, *said = rows[0]
-                out[corpus][model] = summary(truth, calibrate.probabilities(*said, chosen[model]))
+    for folder in left_out_folders(recipe, name):
+        validation = answers.load(folder / "validation")
+        for corpus, said in answers.load(folder).items():
+            out[corpus] = {}
+            for model in MODELS:
+                for truth, *rest in answers.groups({corpus: said}, model):
+                    temperature = calibrate.choose_temperature(answers.groups(validation, model))
+                    out[corpus][model] = summary(truth, calibrate.probabilities(*rest, temperature))
     return out
 
 

@@ -8,6 +8,7 @@ from .metrics import calibration_error
 # The temperature grows with how strange the voice is (familiar.py); no voice is so familiar that more than this is made
 # of it.
 LEAST_STRANGE = 0.5
+COOLEST, HOTTEST = 0.4, 4.0  # temperatures that may be chosen
 
 
 def probabilities(logits, speech, strange, temperature):
@@ -34,18 +35,15 @@ def pooled_error(groups, temperature):
     return calibration_error(truth, probabilities(*said, temperature))
 
 
-def choose_temperature(validation, left_out, limit=0.055):
+def choose_temperature(validation, left_out=(), limit=0.055):
     """The temperature of the left-out corpora, or as near to it as the validation speakers allow.
 
     A temperature fitted on known corpora is far too sure of itself on other people's recordings; one fitted on
     recordings from elsewhere is too modest at home. `limit` is how wrong confidence may be at home.
     """
     at_home = fit_temperature(validation)
-    if not left_out:
-        away = 4.0
-    else:
-        away = max(at_home, fit_temperature(left_out))
-    steps = np.geomspace(min(0.4, at_home), away, 90)
+    highest = max(at_home, fit_temperature(left_out)) if left_out else HOTTEST
+    steps = [t for t in np.geomspace(min(COOLEST, at_home), HOTTEST, 90) if t <= highest]
     found = {float(t): pooled_error(validation, t) for t in steps}
     allowed = [t for t, error in found.items() if error <= limit]
     return max(allowed, default=min(found, key=found.get))

@@ -45,9 +45,9 @@ def tables(recipe, name):
     yield from _table("Validation speakers, single clips of their own length", report["single_clips"])
     if report["left_out"]:
         yield from _table("Corpora that these weights never heard, all speakers", report["left_out"])
-    if report["calibration"]:
-        yield from _table("Each corpus left out in turn (one model of the recipe without teachers, all speakers)",
-                          report["calibration"])
+    if report["without"]:
+        yield from _table("Each corpus left out in turn: a model of shorter runs that never heard it, all speakers",
+                          report["without"])
     yield from _table("Women and men (told apart by the pitch of their neutral speech)", report["genders"])
     yield from ["### What lowers it", "", "Mean of the corpora's UARs, at most 120 windows of each; in brackets, how often the",
                 "main emotion is another than in the clean recording.", "", "| | " + " | ".join(MODELS) + " |",

@@ -80,12 +80,6 @@ def averaged(models):
     return result
 
 
-def train_without(pack, recipe, name, left_out, device):
-    """The model of a set of weights as it is when it heard neither a corpus nor the others' validation speakers."""
-    model, _ = train_weights(pack, recipe.without(left_out), name, device)
-    return model
-
-
 def make_familiar(model, pack, recipe, names, device):
     """Tells a trained model which voices it knows, so that it is more modest with strangers (see familiar.py)."""
     keep, side = spoken(pack), sides(pack, recipe)
