@@ -9,8 +9,8 @@ from .predict import with_torch
 from .train import fit, new_model
 from .windows import laid_end_to_end, single_clips, thinned
 
-# Windows of each corpus that say which voices are known: so many of each length, since how long a recording is makes
-# nobody a stranger.
+# Windows of each corpus that say which voices are known: so many of each length, so that no length is strange of
+# itself.
 FAMILIAR, FAMILIAR_SECONDS = 200, (2.0, 3.0, 5.0, 10.0)
 TYPICAL_SECONDS = 5.0
 
