@@ -36,7 +36,7 @@ def prepare(recipe, options):
 
 def train(recipe, options):
     packed = pack.read(recipe.work / "pack")
-    model, _ = pipeline.train_weights(packed, recipe, options.weights, options.device)
+    model = pipeline.train_weights(packed, recipe, options.weights, options.device)
     folder = recipe.work / options.weights
     catalogue.save_weights(folder / "model.npz", *pipeline.numpy_state(model))
     keep_validation(model, packed, recipe, options, folder)
@@ -66,7 +66,7 @@ def leave_one_out(recipe, options):
     for corpus in used:
         print(f"without {corpus.name}")
         without = recipe.without(corpus.name)
-        model, _ = pipeline.train_weights(packed, without, options.weights, options.device)
+        model = pipeline.train_weights(packed, without, options.weights, options.device)
         keep_answers(model, packed, recipe, corpus, None, folder / corpus.name, options.device)
         keep_validation(model, packed, without, options, folder / corpus.name)
 

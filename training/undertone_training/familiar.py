@@ -36,4 +36,5 @@ def measure(trained, unheard, view):
 
 
 def strangeness(seen, mean, root):
+    """Of arrays or of tensors."""
     return (((seen - mean) @ root) ** 2).sum(-1)

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .encoder import Encoder, LogMel
-from .familiar import VIEWS
+from .familiar import VIEWS, strangeness
 from .frontend import WIDTH
 from .labels import MODELS
 
@@ -44,11 +44,9 @@ class VoiceModel(nn.Module):
 
     def strangeness(self, **seen):
         """Of each view of the windows; the mean of them counts."""
-        total = 0
-        for name, view in seen.items():
-            away = view - getattr(self, f"familiar_{name}_mean")
-            total = total + (away @ getattr(self, f"familiar_{name}_root")).pow(2).sum(1)
-        return total / len(seen)
+        each = [strangeness(view, getattr(self, f"familiar_{name}_mean"), getattr(self, f"familiar_{name}_root"))
+                for name, view in seen.items()]
+        return sum(each) / len(each)
 
     def from_mel(self, mel):
         summary, voice = self.summarise(mel)

@@ -9,8 +9,8 @@ from .predict import with_torch
 from .train import fit, new_model
 from .windows import laid_end_to_end, single_clips, thinned
 
-# Windows of each corpus that say which voices are known: so many of each length, so that no length is strange of
-# itself.
+# Windows of each corpus that say which voices are known: so many of each length, since the service hears all of
+# them.
 FAMILIAR, FAMILIAR_SECONDS = 200, (2.0, 3.0, 5.0, 10.0)
 TYPICAL_SECONDS = 5.0
 
@@ -34,12 +34,12 @@ def spoken(pack):
 
 
 def train_weights(pack, recipe, name, device):
-    """-> (the model to ship, with rounding on; its teachers)."""
+    """-> the model to ship, with rounding on."""
     teachers = [train_teacher(pack, recipe, name, number, device) for number in range(recipe.training.teachers)]
     model = averaged([train_student(pack, recipe, name, number, teachers, device)
                       for number in range(recipe.training.students)])
     make_familiar(model, pack, recipe, recipe.weights[name], device)
-    return model, teachers
+    return model
 
 
 def trained_clips(pack, recipe, name):
