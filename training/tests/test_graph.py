@@ -13,7 +13,7 @@ from undertone_training.export import VoiceGraph, uncalibrated
 from undertone_training.frontend import mel_filters, noise_bed
 from undertone_training.encoder import LogMel
 from undertone_training.labels import MODELS
-from undertone_training.model import VoiceModel, spectrum
+from undertone_training.model import VoiceModel
 from undertone_training.pipeline import averaged, numpy_state
 
 
@@ -23,14 +23,15 @@ def session(model, ranges=None):
     return onnxruntime.InferenceSession(graph.SerializeToString())
 
 
-@pytest.fixture(scope="module")
-def model(encoder):
+@pytest.fixture(scope="module", params=[True, False], ids=["by words", "by summary"])
+def model(encoder, request):
+    """Models of both kinds, which tell strangers by what they say or by what is made of it."""
     torch.manual_seed(3)
-    model = VoiceModel(2, (1,)).eval()
+    model = VoiceModel(2, (1,), knows_words=request.param).eval()
     model.encoder.load_pretrained(encoder)
-    for name, size in (("summary", 0.05), ("spectrum", 0.2)):
+    for name in model.views:
         getattr(model, f"familiar_{name}_mean").normal_()
-        getattr(model, f"familiar_{name}_root").normal_(0, size)
+        getattr(model, f"familiar_{name}_root").normal_(0, 0.2 if name == "spectrum" else 0.05)
     return model
 
 
@@ -41,10 +42,10 @@ def sound(seconds, seed=0):
 def answers(model, samples):
     with torch.no_grad():
         mel = model.mel(torch.from_numpy(samples))
-        summary, voiced = model.summarise(mel)
-        strange = model.strangeness(summary=summary, spectrum=spectrum(mel)).numpy().astype(np.float64)
-        logits = model.answer(summary)
-    speech = voiced.sigmoid().mean(1).numpy().astype(np.float64)
+        heard = model.hear(mel)
+        strange = model.strangeness(model.seen(mel, heard)).numpy().astype(np.float64)
+        logits = model.answer(heard.summary)
+    speech = heard.voice.sigmoid().mean(1).numpy().astype(np.float64)
     return {n: probabilities(x.numpy().astype(np.float64), speech, strange, 1.0) for n, x in logits.items()}, speech
 
 

@@ -106,6 +106,16 @@ def test_loudness_does_not_change_the_main_emotion(graph):
         assert len(mains) == 1, path.name
 
 
+def test_a_longer_recording_of_the_same_is_not_answered_with_less_confidence(graph):
+    """Of all lengths that the service takes, none is strange in itself."""
+    highest = 0
+    for seconds in (4.0, 4.4, 5.0, 5.6, 6.0, 7.0, 8.0, 9.0, 10.0):
+        batch = np.stack([np.resize(recording(path), int(seconds * RATE)) for path in VOICES])
+        confidence = graph(batch)["4emotions"].max(1).mean()
+        assert confidence > highest - 0.04, f"{confidence:.2f} at {seconds} s"
+        highest = max(highest, confidence)
+
+
 def test_most_example_voices_are_answered_as_they_were_meant(graph):
     catalog = json.loads((MODELS / "catalog.json").read_text())
     emotions = next(m["emotions"] for m in catalog["models"] if m["id"] == "7emotions")

@@ -39,10 +39,13 @@ class Training:
     dropout: float = 0.2
     seed: int = 1
     teachers: int = 0  # models trained first, so that others can learn from their common answer
-    students: int = 1  # models that learn from them; the shipped one is the mean of their weights
+    students: int = 1  # models that learn from them, and runs that finish; of either the mean of the weights is taken
     distill: float = 0.5  # share of the teachers' answer in what is learnt
     student_steps: int = 2000
     student_rate: float = 4e-5  # the student's encoder has been fine-tuned already
+    words: float = 0.0  # weight of knowing words, which the model to ship learns again at the end (words.py); 0: it does not
+    finish_steps: int = 400  # in which it learns them
+    finish_rate: float = 1e-4
     rounding_from: float = 0.6  # share of the student's steps after which products are rounded as in the shipped graph
 
 

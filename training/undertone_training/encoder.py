@@ -82,7 +82,7 @@ class Encoder(nn.Module):
         self.blocks = nn.ModuleList(Block() for _ in range(layers))
 
     def forward(self, mel, weights):
-        """Log-mel -> the weighted sum of the states after the convolutions and after every block.
+        """Log-mel -> the weighted sum of the states after the convolutions and after every block, and the last state.
 
         Halving is linear, so the running sum is halved along with the state instead of every state apart.
         """
@@ -96,7 +96,7 @@ class Encoder(nn.Module):
                 mixed = mixed + x * weights[number]
             if number in self.halve_after:
                 x, mixed = halve(x), halve(mixed)
-        return mixed
+        return mixed, x
 
     def load_pretrained(self, path):
         """Takes the weights of a Whisper encoder kept as a .npz of numpy arrays."""

@@ -8,7 +8,6 @@ import math
 import numpy as np
 
 from .calibrate import LEAST_STRANGE
-from .familiar import VIEWS
 from .frontend import (FFT, FULL_SPEECH, HEADS, HOP, SILENCE_RMS, TARGET_RMS, WEIGHT_LEVELS, WIDTH, dft_kernels,
                        mel_filters, noise_bed)
 from .graph import GraphWriter
@@ -115,7 +114,7 @@ class VoiceGraph:
         return self.linear(mixed, f"{name}.out")
 
     def encoder(self, mel):
-        """The same walk as Encoder.forward."""
+        """The same walk as Encoder.forward: the mix of all states, and the last one."""
         g, weights = self.g, np.exp(self.state["layer_weights"])
         weights = (weights / weights.sum()).astype(np.float32)
         x = self.convolutions(mel)
@@ -132,7 +131,7 @@ class VoiceGraph:
                 mixed = g.node("Add", mixed, g.node("Mul", x, weights[number]))
             if number in self.halve_after:
                 x, mixed = self.halve(x), self.halve(mixed)
-        return mixed
+        return mixed, x
 
     def speech(self, x):
         g = self.g
@@ -164,8 +163,8 @@ class VoiceGraph:
         """What the temperature is multiplied by: the stranger the voice, the more modest the answer."""
         g = self.g
         far = []
-        for name in VIEWS:
-            away = g.node("Sub", seen[name], self.state[f"familiar_{name}_mean"])
+        for name, view in seen.items():
+            away = g.node("Sub", view, self.state[f"familiar_{name}_mean"])
             away = g.node("MatMul", away, g.half_constant(self.state[f"familiar_{name}_root"]))
             far.append(g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
         return g.node("Max", g.node("Mean", *far), np.float32(LEAST_STRANGE))
@@ -182,11 +181,14 @@ class VoiceGraph:
     def build(self, temperatures, metadata=None):
         g = self.g
         mel = self.log_mel("samples")
-        x = self.norm(self.encoder(mel), "norm")
+        mixed, last = self.encoder(mel)
+        x = self.norm(mixed, "norm")
         share = g.node("Unsqueeze", self.speech(x), np.array([1]))
         amount = g.node("Clip", g.node("Mul", share, np.float32(1 / FULL_SPEECH)), np.float32(0), np.float32(1))
         summary = self.summary(x)
-        doubt = self.doubt(summary=summary, spectrum=self.spectrum(mel))
+        knows_words = "familiar_words_mean" in self.state
+        heard = {"words": g.node("ReduceMean", last, np.array([1]), keepdims=0)} if knows_words else {"summary": summary}
+        doubt = self.doubt(**heard, spectrum=self.spectrum(mel))
         embedding = g.node("Gelu", self.linear(summary, "embed"))
         for name in MODELS:
             self.head(embedding, doubt, amount, name, temperatures[name])

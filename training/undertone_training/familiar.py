@@ -1,8 +1,9 @@
 """How strange a voice is to a model: how unlike the voices that the model learned from it sounds.
 
 A model is as sure of itself with a stranger as at home, and wrong more often. What is strange is answered more modestly.
-Two views are taken of every window, since some strangers show in one of them only: what the encoder sums it up to, and its
-plain spectrum, which knows little of emotions and much of languages, microphones and rooms.
+Two views are taken of every window, since some strangers show in one of them only: what the encoder makes of it, and its
+plain spectrum, which knows little of emotions and much of languages, microphones and rooms. What the encoder makes of it
+is the words, if it was taught to know them (words.py), or else what it sums up for the answer.
 """
 from dataclasses import dataclass
 
@@ -18,7 +19,16 @@ class View:
     shrink: float  # share of the mean variance that each direction has at least, so that none counts without end
 
 
-VIEWS = {"summary": View(2 * WIDTH, 256, 0.01), "spectrum": View(2 * MELS, 2 * MELS, 0.03)}
+VIEWS = {
+    "words": View(WIDTH, 128, 0.01),
+    "summary": View(2 * WIDTH, 256, 0.01),
+    "spectrum": View(2 * MELS, 2 * MELS, 0.03),
+}
+
+
+def views_of(knows_words):
+    """The names of the views by which a model tells strangers."""
+    return ("words" if knows_words else "summary", "spectrum")
 
 
 def measure(trained, unheard, view):

@@ -9,9 +9,9 @@ from .predict import with_torch
 from .train import fit, new_model
 from .windows import laid_end_to_end, single_clips, thinned
 
-# Windows of each corpus that say which voices are known: so many of each length, since the service hears all of
-# them.
-FAMILIAR, FAMILIAR_SECONDS = 200, (2.0, 3.0, 5.0, 10.0)
+# Windows of each corpus that say which voices are known: so many of each length. The service hears all lengths from 4 to
+# 10 s, and to a model that knows words a length far from any of these is strange in itself.
+FAMILIAR, FAMILIAR_SECONDS = 200, (2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 TYPICAL_SECONDS = 5.0
 
 
@@ -38,6 +38,8 @@ def train_weights(pack, recipe, name, device):
     teachers = [train_teacher(pack, recipe, name, number, device) for number in range(recipe.training.teachers)]
     model = averaged([train_student(pack, recipe, name, number, teachers, device)
                       for number in range(recipe.training.students)])
+    if recipe.training.words:
+        model = averaged([finish(pack, recipe, name, number, model, device) for number in range(recipe.training.students)])
     make_familiar(model, pack, recipe, recipe.weights[name], device)
     return model
 
@@ -68,6 +70,17 @@ def train_student(pack, recipe, name, number, teachers, device):
                label=f"{name}, student {number + 1} of {training.students}")
 
 
+def finish(pack, recipe, name, number, model, device):
+    """Teaches a model to know words again (words.py), with itself as the teacher of everything else."""
+    training = copy.copy(recipe.training)
+    training.encoder_rate = training.finish_rate
+    learner = copy.deepcopy(model)
+    quantise.set_mode(learner, watching=False, active=False)
+    return fit(pack, trained_clips(pack, recipe, name), corpus_weights(recipe), training, device, model=learner,
+               teachers=[model.eval()], steps=training.finish_steps, rounding=True, words=True,
+               seed=training.seed + 200 + number, label=f"{name}, finish {number + 1} of {training.students}")
+
+
 def averaged(models):
     """The mean of the weights of models that began alike."""
     result = copy.deepcopy(models[0])
@@ -91,11 +104,11 @@ def make_familiar(model, pack, recipe, names, device):
             windows = [thinned(laid_end_to_end(pack, rows, seconds), FAMILIAR) for seconds in lengths if rows.any()]
             if windows:
                 answers = [with_torch(model, w, device) for w in windows]
-                yield {view: np.concatenate([a[view] for a in answers]).astype(np.float64) for view in familiar.VIEWS}
+                yield {view: np.concatenate([a[view] for a in answers]).astype(np.float64) for view in model.views}
 
     trained, unheard = list(seen("train", FAMILIAR_SECONDS)), list(seen("validation", [TYPICAL_SECONDS]))
-    for name, view in familiar.VIEWS.items():
-        mean, root = familiar.measure([x[name] for x in trained], [x[name] for x in unheard], view)
+    for name in model.views:
+        mean, root = familiar.measure([x[name] for x in trained], [x[name] for x in unheard], familiar.VIEWS[name])
         getattr(model, f"familiar_{name}_mean").copy_(torch.from_numpy(mean))
         getattr(model, f"familiar_{name}_root").copy_(torch.from_numpy(root))
 

@@ -5,20 +5,20 @@ from .windows import by_length
 
 
 def with_torch(model, windows, device, batch=128):
-    """-> {"4emotions": logits, ..., "speech": share, "summary", "spectrum", "strangeness"} in the order of the windows."""
+    """-> {"4emotions": logits, ..., "speech": share, the views of familiar.py, "strangeness"} in the order of the windows."""
     import torch
 
-    from .model import spectrum, speech_share
+    from .model import speech_share
 
     model.eval()
 
     def run(samples):
         with torch.no_grad():
             mel = model.mel(torch.from_numpy(samples).to(device))
-            summary, voice = model.summarise(mel)
-            seen = {"summary": summary, "spectrum": spectrum(mel)}
-            out = {**model.answer(summary), "speech": speech_share(voice), **seen,
-                   "strangeness": model.strangeness(**seen)}
+            heard = model.hear(mel)
+            seen = model.seen(mel, heard)
+            out = {**model.answer(heard.summary), "speech": speech_share(heard.voice), **seen,
+                   "strangeness": model.strangeness(seen)}
         return {n: x.float().cpu().numpy() for n, x in out.items()}
 
     return _over(windows, run, batch)

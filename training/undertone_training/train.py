@@ -11,11 +11,13 @@ from .batches import BatchMaker
 from .labels import MODELS
 from .model import VoiceModel
 from .progress import Progress
+from .words import WordEar
 
 # Weight of each head in the loss.
 HEAD_WEIGHTS = {"4emotions": 1.0, "5emotions": 0.5, "7emotions": 1.0}
 VOICE_WEIGHT = 0.3
 TEACHER_TEMPERATURE = 1.5
+SETTLING = 20  # batches that are looked at before something is fixed by them
 AVERAGE_EVERY = 4  # steps between two updates of the running average of the weights
 
 
@@ -88,13 +90,13 @@ def window_plan(step, training):
 
 def new_model(training, device):
     torch.manual_seed(7)  # all runs begin with the same heads, so that they may be averaged
-    model = VoiceModel(training.layers, training.halve_after, training.dropout)
+    model = VoiceModel(training.layers, training.halve_after, training.dropout, knows_words=training.words > 0)
     model.encoder.load_pretrained(training.encoder)
     return model.to(device)
 
 
-def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), steps=None, rounding=False, seed=None,
-        label="training"):
+def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), steps=None, rounding=False, words=False,
+        seed=None, label="training"):
     """-> the trained model (the running average of its weights)."""
     seed = training.seed if seed is None else seed
     steps = steps or training.steps
@@ -104,7 +106,12 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
     average = copy.deepcopy(model).eval()
     mixed = device.startswith("cuda")
     fused = {"fused": True} if mixed else {}
-    optimiser = torch.optim.AdamW(parameter_groups(model, training), betas=(0.9, 0.98), **fused)
+    groups = parameter_groups(model, training)
+    if words:
+        ear = WordEar(training, device)
+        ear.settle(model.mel(maker.make(*window_plan(0, training)).samples) for _ in range(SETTLING))
+        groups.append({"params": list(ear.guess.parameters()), "lr": training.head_rate, "peak": training.head_rate})
+    optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98), **fused)
     progress = Progress(label, steps)
     begin_rounding = int(steps * training.rounding_from) if rounding else steps + 1
     for step in range(steps):
@@ -122,14 +129,17 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
             mel = model.mel(batch.samples)
             masked = mask_mel(mel, maker.generator)
         with torch.autocast("cuda" if mixed else "cpu", dtype=torch.bfloat16, enabled=mixed):
-            logits, voice = model.from_mel(masked)
+            heard = model.hear(masked)
+            logits = model.answer(heard.summary)
             loss = label_loss(logits, batch, training.smoothing)
             if teachers:
                 with torch.no_grad():
                     answers = common_answer(teachers, mel)
                 share = training.distill
                 loss = (1 - share) * loss + share * teacher_loss(logits, answers, batch)
-            loss = loss + VOICE_WEIGHT * voice_loss(voice, batch)
+            loss = loss + VOICE_WEIGHT * voice_loss(heard.voice, batch)
+            if words:
+                loss = loss + training.words * ear.loss(mel, heard.last)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
@@ -143,7 +153,7 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
     return average
 
 
-def settle_ranges(model, maker, training, mixed, batches=20):
+def settle_ranges(model, maker, training, mixed, batches=SETTLING):
     """Watches what the products are given, then turns their rounding on."""
     quantise.set_mode(model, watching=True, active=False)
     with torch.no_grad(), torch.autocast("cuda" if mixed else "cpu", dtype=torch.bfloat16, enabled=mixed):
