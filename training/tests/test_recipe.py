@@ -21,7 +21,7 @@ words = 0.3
 finish_steps = 3
 teachers = 2
 students = 2
-batch = 8
+batch = 4
 seconds = 2.0
 [left_out]
 teachers = 1
