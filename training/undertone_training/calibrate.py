@@ -35,7 +35,7 @@ def pooled_error(groups, temperature):
     return calibration_error(truth, probabilities(*said, temperature))
 
 
-def choose_temperature(validation, left_out=(), limit=0.055):
+def choose_temperature(validation, left_out=(), limit=0.051):
     """The temperature of the left-out corpora, or as near to it as the validation speakers allow.
 
     A temperature fitted on known corpora is far too sure of itself on other people's recordings; one fitted on
@@ -43,7 +43,7 @@ def choose_temperature(validation, left_out=(), limit=0.055):
     """
     at_home = fit_temperature(validation)
     highest = max(at_home, fit_temperature(left_out)) if left_out else HOTTEST
-    steps = [t for t in np.geomspace(min(COOLEST, at_home), HOTTEST, 90) if t <= highest]
+    steps = [t for t in np.geomspace(min(COOLEST, at_home), HOTTEST, 300) if t <= highest]
     found = {float(t): pooled_error(validation, t) for t in steps}
     allowed = [t for t, error in found.items() if error <= limit]
     return max(allowed, default=min(found, key=found.get))
