@@ -17,7 +17,7 @@ from .words import WordEar
 HEAD_WEIGHTS = {"4emotions": 1.0, "5emotions": 0.5, "7emotions": 1.0}
 VOICE_WEIGHT = 0.3
 TEACHER_TEMPERATURE = 1.5
-SETTLING = 20  # batches that are looked at before something is fixed by them
+SETTLING = 20  # batches that are looked at before something is fixed by them; a run of fewer steps looks at no more than it has
 AVERAGE_EVERY = 4  # steps between two updates of the running average of the weights
 
 
@@ -100,6 +100,7 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
     """-> the trained model (the running average of its weights)."""
     seed = training.seed if seed is None else seed
     steps = steps or training.steps
+    settling = min(SETTLING, steps)
     model = model or new_model(training, device)
     torch.manual_seed(seed)
     maker = BatchMaker(pack, keep, corpus_weights, training.votes, device, seed)
@@ -109,7 +110,7 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
     groups = parameter_groups(model, training)
     if words:
         ear = WordEar(training, device)
-        ear.settle(model.mel(maker.make(*window_plan(0, training)).samples) for _ in range(SETTLING))
+        ear.settle(model.mel(maker.make(*window_plan(0, training)).samples) for _ in range(settling))
         groups.append({"params": list(ear.guess.parameters()), "lr": training.head_rate, "peak": training.head_rate})
     optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98), **fused)
     progress = Progress(label, steps)
@@ -120,7 +121,7 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
         for group in optimiser.param_groups:
             group["lr"] = group["peak"] * rate
         if step == begin_rounding:
-            settle_ranges(model, maker, training, mixed)
+            settle_ranges(model, maker, training, mixed, settling)
             average.load_state_dict(model.state_dict())
             quantise.set_mode(average, watching=False, active=True)
         batch = maker.make(*window_plan(step, training))
@@ -153,7 +154,7 @@ def fit(pack, keep, corpus_weights, training, device, model=None, teachers=(), s
     return average
 
 
-def settle_ranges(model, maker, training, mixed, batches=SETTLING):
+def settle_ranges(model, maker, training, mixed, batches):
     """Watches what the products are given, then turns their rounding on."""
     quantise.set_mode(model, watching=True, active=False)
     with torch.no_grad(), torch.autocast("cuda" if mixed else "cpu", dtype=torch.bfloat16, enabled=mixed):
