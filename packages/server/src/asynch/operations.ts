@@ -12,7 +12,7 @@ const { minSeconds, maxFileBytes, maxParts } = ASYNCH_LIMITS;
 const tags = ['Asynch'];
 
 const INITIATE_DESCRIPTION = [
-  `Announce a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get an address for each part.`,
+  `Announce a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get a URL for each part.`,
   `\`interval\` (beta) is the step of the time line: ${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max} seconds.`,
   'The file name is not kept. Everything about the request is gone 24 hours later.',
 ].join('\n\n');
@@ -41,11 +41,12 @@ export const INITIATE_BY_GET: Operation = {
 
 export const PUT_PART: Operation = {
   config: {
-    open: true,
+    withoutKey: true,
     documentedBody: {
       content: {
         'application/octet-stream': {
-          schema: { type: 'string', contentMediaType: 'application/octet-stream' },
+          // `format` beside it, for generators of clients that know only that.
+          schema: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' },
         },
       },
     },
@@ -55,7 +56,7 @@ export const PUT_PART: Operation = {
     tags,
     summary: 'Send one part',
     description: [
-      'To an address given by initiate; it needs no key. The part is safely stored when the answer comes. Sending a part again replaces it.',
+      'To a URL given by initiate; it needs no key. The part is safely stored when the answer comes. Sending a part again replaces it.',
       'A `Content-MD5` header is checked when there is one.',
     ].join('\n\n'),
     security: [],
@@ -63,7 +64,6 @@ export const PUT_PART: Operation = {
       200: {
         description: 'The part is stored',
         headers: { etag: { type: 'string', description: 'MD5 of the part in quotes; name it in complete.' } },
-        content: { 'application/json': { schema: { type: 'null' } } },
       },
       ...problems(
         'bad_request',
@@ -73,6 +73,7 @@ export const PUT_PART: Operation = {
         'conflict',
         'gone',
         'file_too_large',
+        'storage_limit',
         'internal',
         'overloaded',
       ),
@@ -126,7 +127,7 @@ export const DELETE: Operation = {
     description:
       'In any state. The audio, the parts and the result are gone; processing stops within a second.',
     response: {
-      204: { description: 'Nothing is left', type: 'null' },
+      204: { description: 'Nothing is left. The same for a request that was deleted before', type: 'null' },
       ...problems('bad_request', 'not_found', ...KEY_PROBLEMS),
     },
   },

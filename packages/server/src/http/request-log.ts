@@ -1,22 +1,33 @@
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../operations/metrics.ts';
 
-/** One line and one count for each answer. The route's pattern, not the address: a query may hold a secret. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Asked every few seconds by machines: logged at debug unless it fails. */
+    probe?: boolean;
+  }
+}
+
+/** What proxies write for a client that closed the connection before it was answered. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** One line and one count for each request. The route's pattern, not the address: a query may hold a secret. */
 export function logRequests(app: FastifyInstance, metrics: Metrics): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.url ?? 'unmatched';
-    const { method } = request;
-    const { statusCode: status, elapsedTime } = reply;
-    metrics.requests.inc({ method, route, status });
-    metrics.latency.observe({ method, route }, elapsedTime / 1000);
-    const line = {
-      method,
-      route,
-      status,
-      ms: Math.round(elapsedTime),
-      key: request.caller?.id,
-    };
-    const quiet = request.routeOptions.config.open && status < 500;
-    request.log[quiet ? 'debug' : 'info'](line, 'answered');
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.raw.once('close', () => {
+      const route = request.routeOptions.url ?? 'unmatched';
+      const { method } = request;
+      const status = reply.raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST;
+      const { elapsedTime } = reply;
+      metrics.requests.inc({ method, route, status });
+      metrics.latency.observe({ method, route }, elapsedTime / 1000);
+      const level = request.routeOptions.config.probe && status < 500 ? 'debug' : 'info';
+      const line = { method, route, status, ms: Math.round(elapsedTime), key: request.caller?.logId };
+      request.log[level](
+        line,
+        status === CLIENT_CLOSED_REQUEST ? 'client closed the connection' : 'answered',
+      );
+    });
+    next();
   });
 }

@@ -9,6 +9,9 @@ export interface Allowance {
   readonly retryAfterSeconds: number;
 }
 
+/** Names can be addresses of anybody: the buckets longest unused are forgotten, which only fills them up again. */
+const MAX_BUCKETS = 10_000;
+
 /** One bucket of `perMinute` tokens for each name, refilled steadily: bursts are fine, the average is bounded. */
 export class TokenBuckets {
   readonly #perMinute: number;
@@ -27,7 +30,9 @@ export class TokenBuckets {
     const refilled = Math.min(this.#perMinute, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
     const allowed = refilled >= 1;
     const tokens = allowed ? refilled - 1 : refilled;
+    this.#buckets.delete(name); // last in the map: the first is the one longest unused
     this.#buckets.set(name, { tokens, at: now });
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value ?? name);
     return {
       allowed,
       limit: this.#perMinute,

@@ -72,7 +72,7 @@ export interface Failure {
 export type Outcome = { readonly result: string } | { readonly failure: Failure };
 
 export type AddedPart =
-  | { readonly added: true; /** The blob that it makes useless. */ readonly replaced: string | null }
+  | { readonly added: true /** The blob that it makes useless. */; readonly replaced: string | null }
   | { readonly added: false; readonly why: 'not_uploading' | 'file_too_large' }
   | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
 

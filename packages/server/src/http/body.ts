@@ -1,32 +1,37 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
 import { ProblemError } from '../problems.ts';
-import { goOnLater, mayGoOn } from './turns.ts';
 
-/** How long a sender may take. */
-export interface Patience {
-  /** The longest silence between two pieces of the body. */
+export interface BodyTimeouts {
+  /** The longest silence between two chunks of the body. */
   readonly idleMs: number;
   /** The longest the whole body may take to arrive. */
   readonly totalMs: number;
 }
 
-export interface ReceiveLimits extends Patience {
+export interface BodyLimits extends BodyTimeouts {
   readonly maxBytes: number;
 }
 
+/** What the client announced; undefined for a chunked body. */
+export function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
+}
+
 /**
- * Hands a body over piece by piece as it arrives; the sink may return a promise, and the sender then waits.
- * Settles when the body has ended or cannot go on, and leaves the request flowing, so that whatever else
- * arrives is thrown away and the connection can be answered.
+ * Hands a body over chunk by chunk; while `onChunk` returns a promise the sender waits (backpressure). Settles when the
+ * body has ended or cannot go on, and leaves the request flowing, so that whatever else arrives is thrown away and the
+ * client can be answered.
  */
-export function receive(
+export function receiveBody(
   request: IncomingMessage,
-  { maxBytes, idleMs, totalMs }: ReceiveLimits,
-  sink: (chunk: Buffer) => unknown,
+  { maxBytes, idleMs, totalMs }: BodyLimits,
+  onChunk: (chunk: Buffer) => unknown,
   signal?: AbortSignal,
 ): Promise<void> {
-  const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  if ((announcedBytes(request) ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   return new Promise<void>((resolve, reject) => {
     let total = 0;
     let ended = false;
@@ -43,7 +48,6 @@ export function receive(
       if (waiting) idle.refresh();
       else tooSlow();
     }
-
     function finish(error?: unknown): void {
       if (ended) return;
       ended = true;
@@ -66,13 +70,12 @@ export function receive(
       idle.refresh();
       total += chunk.length;
       if (total > maxBytes) {
-        finish(tooLarge(maxBytes));
+        finish(bodyTooLarge(maxBytes));
         return;
       }
       try {
-        const taken = sink(chunk);
+        const taken = onChunk(chunk);
         if (taken instanceof Promise) wait(taken);
-        else if (!mayGoOn()) wait(new Promise<void>(goOnLater));
       } catch (error) {
         finish(error);
       }
@@ -100,7 +103,25 @@ export function receive(
   });
 }
 
-function tooLarge(maxBytes: number): ProblemError {
+/** The same as a stream, which breaks with the error where the body does. */
+export function bodyStream(request: IncomingMessage, limits: BodyLimits, signal?: AbortSignal): Readable {
+  const stream = new PassThrough();
+  const stop = new AbortController();
+  stream.once('close', () => stop.abort(new Error('nobody reads the body any more')));
+  const signals = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  receiveBody(
+    request,
+    limits,
+    (chunk) => (stream.write(chunk) ? undefined : once(stream, 'drain', { signal: stop.signal })),
+    signals,
+  ).then(
+    () => stream.end(),
+    (error) => stream.destroy(error),
+  );
+  return stream;
+}
+
+export function bodyTooLarge(maxBytes: number): ProblemError {
   return new ProblemError('file_too_large', `This path takes at most ${maxBytes} bytes.`, {
     figures: { max_bytes: maxBytes },
   });
