@@ -10,7 +10,12 @@ export interface BlobStore {
    * A part that arrives. Resolves when it is complete, in its place, and would survive a power cut; leaves nothing behind
    * when the bytes break off or the signal is aborted. `length` is what the sender announced, where it did.
    */
-  write(group: string, name: string, bytes: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<WrittenBlob>;
+  write(
+    group: string,
+    name: string,
+    bytes: AsyncIterable<Uint8Array>,
+    options?: WriteOptions,
+  ): Promise<WrittenBlob>;
   /** The worker. Reads on only as fast as it is read; `start` and `end` (exclusive) choose a stretch of it. */
   read(group: string, name: string, range?: { start?: number; end?: number }): AsyncIterable<Uint8Array>;
   /** A part that was replaced or that nobody wants any more. Harmless when it is not there. */

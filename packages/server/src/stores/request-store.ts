@@ -72,7 +72,7 @@ export interface Failure {
 export type Outcome = { readonly result: string } | { readonly failure: Failure };
 
 export type AddedPart =
-  | { readonly added: true; /** The blob that it makes useless. */ readonly replaced: string | null }
+  | { readonly added: true /** The blob that it makes useless. */; readonly replaced: string | null }
   | { readonly added: false; readonly why: 'not_uploading' | 'file_too_large' }
   | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
 
@@ -89,7 +89,10 @@ export interface RequestStore {
   create(request: NewRequest): Promise<AsynchRequest>;
   /** Every route. Null when unknown or deleted. One past its time is `expired`, whether or not `expire` has run. Never reads the result. */
   find(id: string): Promise<AsynchRequest | null>;
-  /** A part that begins to arrive: what the other parts of the request take, and everything else that its owner has stored. */
+  /**
+   * A part that begins to arrive: what the other parts of the request take, and what its owner has stored in all (these
+   * parts included). An earlier arrival of this very part counts in neither.
+   */
   usage(id: string, partNumber: number): Promise<{ bytesOfOtherParts: number; bytesOfOwner: number }>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
