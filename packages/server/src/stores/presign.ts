@@ -2,11 +2,11 @@ import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypt
 import { chmod, link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { PATHS } from '@undertone/contract';
+import { ASYNCH_PATHS, PATHS } from '@undertone/contract';
 import type { PartUrl, UploadTarget } from './blob-store.ts';
 import { asUnavailable } from './storage-errors.ts';
 
-export const PART_PATH = `${PATHS.asynch}/upload/:request_id/parts/:part_number`;
+const PART_PATH = PATHS.asynch + ASYNCH_PATHS.part;
 
 const SECRET_FILE = 'presign.key';
 const SECRET_BYTES = 32;
