@@ -134,7 +134,11 @@ interface AnyResponse {
 }
 
 /** Reads an answer as the problem it must be, and checks everything all problems have in common. */
-export function readProblem(response: LightMyRequestResponse | AnyResponse, code: ErrorCode): Problem {
+export function readProblem(
+  response: LightMyRequestResponse | AnyResponse,
+  code: ErrorCode,
+  status: number = ERRORS[code].status,
+): Problem {
   const plain: AnyResponse =
     'statusCode' in response
       ? {
@@ -146,7 +150,7 @@ export function readProblem(response: LightMyRequestResponse | AnyResponse, code
       : response;
   const problem = JSON.parse(plain.body) as Problem;
   assert.equal(problem.code, code, plain.body);
-  assert.equal(plain.status, ERRORS[code].status);
+  assert.equal(plain.status, status);
   assert.equal(problem.status, plain.status);
   assert.equal(problem.title, ERRORS[code].title);
   assert.equal(plain.contentType, 'application/problem+json');
