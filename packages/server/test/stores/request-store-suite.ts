@@ -158,6 +158,12 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await stateOf(id), 'queued');
       });
 
+      test('needs to be told of every part that arrived', async () => {
+        const id = await uploading({ partCount: 1 });
+        for (const number of [1, 2]) await store.addPart(id, part(number), LIMITS);
+        assert.equal(await store.complete(id, named(1)), false);
+      });
+
       test('takes hundreds of parts in one step', async () => {
         const numbers = Array.from({ length: 300 }, (_, i) => i + 1);
         const id = await uploading({ partCount: numbers.length });
