@@ -1,5 +1,5 @@
 // The public types, written out so that the published declarations stand on their own.
-// A test holds them to the contract's schemas.
+// test/published-types.ts compares them with the contract's schemas.
 
 /** Every emotion a model can name. */
 export type Emotion = 'angry' | 'happy' | 'neutral' | 'sad' | 'nervous' | 'surprised' | 'disgusted';
@@ -135,7 +135,7 @@ export interface ClientOptions {
   partSize?: number | undefined;
   /** Whether long operations draw a bar when stderr is a terminal. True when absent. */
   showProgress?: boolean | undefined;
-  /** Parts under way at the same time: 1 to 64, 3 when absent. */
+  /** Parts in flight at the same time: 1 to 64, 3 when absent. */
   maxThreads?: number | undefined;
   /** Retries of every asynch call but the parts: 0 to 100, 5 when absent. */
   retryAttempts?: number | undefined;

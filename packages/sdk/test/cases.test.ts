@@ -147,7 +147,7 @@ for (const { name, operation, status, headers, body, expect } of cases.errors) {
       assert.equal(error.code, expect.code);
       assert.equal(error.status ?? null, expect.status);
       assert(error.message.includes(expect.messageContains), error.message);
-      assert(!error.message.includes('token='), 'a query can hold secrets');
+      assert(!error.message.includes('token='), 'a query can contain secrets');
       assert.equal(error.requestId ?? null, expect.requestId);
       if (expect.retryAfterSeconds) assert.equal(error.retryAfterSeconds, expect.retryAfterSeconds);
       for (const [field, value] of Object.entries(expect.problem ?? {})) {

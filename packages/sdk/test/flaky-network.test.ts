@@ -18,7 +18,7 @@ const SURVIVED: Record<string, Fault> = {
   'is taken but the answer gets lost': { kind: 'silent' },
   'is acknowledged without an ETag': { kind: 'no-etag' },
   'is damaged on the way': { kind: 'damage' },
-  'is acknowledged without an ETag and never kept': { kind: 'forget' },
+  'is acknowledged without an ETag and never stored': { kind: 'forget' },
 };
 
 for (const [platformName, platform] of Object.entries(PLATFORMS)) {
@@ -71,7 +71,7 @@ test('a part that stays damaged is an error in the end, never a wrong file', asy
   assert.equal(server.calls('complete').length, 0);
 });
 
-test('parts the service says it does not hold are sent once more, and only those', async (t) => {
+test('parts the service says it does not have are sent once more, and only those', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ part, time }) => (part === 3 && time === 0 ? { kind: 'forget' } : undefined);
   const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
