@@ -6,20 +6,8 @@ import { resolveConfig } from '../src/config.ts';
 import { Context } from '../src/http.ts';
 import { nodePlatform } from '../src/platform/node.ts';
 import { sleep } from '../src/platform/platform.ts';
-import { flakyServer, MIB } from './support/clients.ts';
+import { clientWithoutWaits, flakyServer, MIB, scrambled } from './support/clients.ts';
 import { run } from './support/packed.ts';
-
-test('a part that has not moved for two minutes is given up, one that moves is not', (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  const idle = new IdleTimeout();
-  for (let minute = 0; minute < 10; minute++) {
-    t.mock.timers.tick(60_000);
-    idle.restart();
-  }
-  assert.equal(idle.signal.aborted, false);
-  t.mock.timers.tick(120_000);
-  assert.equal(idle.signal.aborted, true);
-});
 
 test('a part that is finished has no timeout any more, even when its connection still reads', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -28,6 +16,30 @@ test('a part that is finished has no timeout any more, even when its connection 
   idle.restart();
   t.mock.timers.tick(1_000_000);
   assert.equal(idle.signal.aborted, false);
+});
+
+test('a part that is taken slowly arrives, and one that nobody takes for two minutes is sent again', async (t) => {
+  const server = await flakyServer(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let attempts = 0;
+  const slow: typeof fetch = async (input, init) => {
+    if (init?.method !== 'PUT') return fetch(input, init);
+    if (attempts++ === 0) {
+      t.mock.timers.tick(120_000);
+      init.signal?.throwIfAborted();
+    }
+    const pieces: Uint8Array[] = [];
+    for await (const piece of init.body as ReadableStream<Uint8Array>) {
+      pieces.push(new Uint8Array(piece));
+      t.mock.timers.tick(100_000);
+      init.signal?.throwIfAborted();
+    }
+    return fetch(input, { method: 'PUT', body: Buffer.concat(pieces) });
+  };
+  const { client, waits } = clientWithoutWaits({ ...server.settings, fetch: slow });
+  const requestId = await client.asynch.upload(scrambled(MIB));
+  assert(server.assembled(requestId).equals(scrambled(MIB)));
+  assert.deepEqual([attempts, waits.length], [2, 1]);
 });
 
 test('a call without an answer in time is cut off and says so', async (t) => {
