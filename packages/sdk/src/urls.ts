@@ -19,7 +19,7 @@ export function joinUrl(base: string, path: string, query: Query = {}): string {
   return withQuery(url.href, query);
 }
 
-/** The list of models lives next to the asynch interface. */
+/** The list of models is next to the asynch interface. */
 export function modelsUrl(asynchUrl: string): string {
   const url = new URL(asynchUrl);
   const parent = url.pathname.replace(/\/+$/, '').replace(/\/[^/]*$/, '');
@@ -27,8 +27,13 @@ export function modelsUrl(asynchUrl: string): string {
   return withQuery(url.href, {});
 }
 
-/** What may be said of an address in a log or an error: signatures and tokens are in the query. */
-export function speakable(address: string): string {
+/** An address as it may stand in a log or an error: the query can contain signatures and tokens. */
+export function withoutQuery(address: string): string {
   const url = new URL(address);
   return `${url.origin}${url.pathname}`;
+}
+
+/** Whether an address is one of this machine. */
+export function isLoopback(address: string): boolean {
+  return /^((.+\.)?localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\])$/.test(new URL(address).hostname);
 }

@@ -1,13 +1,31 @@
 import { ASYNCH_LIMITS } from '@undertone/contract';
-import { ConfigError } from '../errors.ts';
-import { Failure } from '../failure.ts';
-import type { Platform } from '../platform/platform.ts';
-import type { AudioInput } from '../types.ts';
-import { blobSource, bytesSource } from './memory.ts';
-import type { AudioSource } from './source.ts';
+import { ConfigError, RequestFailedError } from './errors.ts';
+import type { Platform } from './platform/platform.ts';
+import type { AudioInput } from './types.ts';
 
 /** What a recording without a name of its own is called. */
 const NAMELESS = 'recording';
+
+/** Recordings are read in pieces of this size: large enough to be quick, small enough to be nothing. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Enough for three parts of the usual size; beyond it memory is left to the garbage collector. */
+const POOLED_PIECES = (16 * 1024 * 1024) / PIECE_BYTES;
+
+/** A recording of known length whose bytes can be read in any order and more than once. */
+export interface AudioSource {
+  /** What the service is told the file is called: never more than the last part of a path. */
+  readonly name: string;
+  readonly size: number;
+  /**
+   * The bytes from `start` up to `end`, in pieces; sources that need memory for a piece ask `allocate` for it.
+   * Throws when the recording is no longer what it was.
+   */
+  read(start: number, end: number, allocate?: () => Uint8Array): AsyncIterable<Uint8Array>;
+  /** Throws when the recording has changed since it was opened. */
+  verify(): Promise<void>;
+  close(): Promise<void>;
+}
 
 /** Makes any input a recording of known length. Close it in the end. */
 export async function openSource(platform: Platform, input: AudioInput): Promise<AudioSource> {
@@ -37,16 +55,80 @@ export async function readWhole(
   }
 }
 
+/** A Blob or File: the browser reads it from wherever it keeps it, piece by piece. */
+export function blobSource(blob: Blob, name: string): AudioSource {
+  return memorySource(name, blob.size, async (start, end) => {
+    let cause: unknown;
+    try {
+      const piece = new Uint8Array(await blob.slice(start, end).arrayBuffer());
+      if (piece.length === end - start) return piece;
+    } catch (error) {
+      cause = error;
+    }
+    throw fileChanged('changed', cause);
+  });
+}
+
+/** A recording that is in memory already. Its bytes are not copied: leave them alone until the end. */
+function bytesSource(bytes: Uint8Array, name: string): AudioSource {
+  return memorySource(name, bytes.length, async (start, end) => bytes.subarray(start, end));
+}
+
+function memorySource(
+  name: string,
+  size: number,
+  piece: (start: number, end: number) => Promise<Uint8Array>,
+): AudioSource {
+  return {
+    name,
+    size,
+    async *read(start, end) {
+      for (let at = start; at < end; at += PIECE_BYTES)
+        yield await piece(at, Math.min(at + PIECE_BYTES, end));
+    },
+    verify: async () => {},
+    close: async () => {},
+  };
+}
+
+/**
+ * Uses the memory of parts that have arrived for parts to come. The garbage collector would let tens of
+ * megabytes of used pieces pile up before it clears them away.
+ */
+export class PiecePool {
+  readonly #free: Uint8Array[] = [];
+
+  allocate(): Uint8Array {
+    return this.#free.pop() ?? newPiece();
+  }
+
+  /** Only for the pieces of a part that has arrived: then nobody can still be reading from them. */
+  release(pieces: readonly Uint8Array[]): void {
+    this.#free.push(...pieces.slice(0, POOLED_PIECES - this.#free.length));
+  }
+}
+
+export function newPiece(): Uint8Array {
+  return new Uint8Array(PIECE_BYTES);
+}
+
 /** The last part of a path or address, cut to what the service takes. */
 export function baseName(path: string): string {
   const last = path.split(/[\\/]/).filter(Boolean).at(-1) ?? NAMELESS;
   return [...last].slice(0, ASYNCH_LIMITS.maxFileNameLength).join('');
 }
 
-export function tooLarge(maxBytes: number): Failure {
-  return new Failure(
+export function tooLarge(maxBytes: number): RequestFailedError {
+  return new RequestFailedError(
     `The recording is larger than ${maxBytes / 1024 ** 2} MiB, which is the most the service takes here.`,
     { code: 'file_too_large' },
+  );
+}
+
+export function fileChanged(how: string, cause?: unknown): RequestFailedError {
+  return new RequestFailedError(
+    `The file ${how} while it was being read. Start again when nothing writes to it.`,
+    { code: 'file_changed', cause },
   );
 }
 
@@ -84,14 +166,14 @@ function chunksOf(input: unknown): AsyncIterable<Uint8Array> {
   if (typeof input === 'object' && input !== null) {
     if (Symbol.asyncIterator in input) return input as AsyncIterable<Uint8Array>;
     // Some browsers cannot iterate over their own streams yet.
-    if (input instanceof ReadableStream) return drain(input);
+    if (input instanceof ReadableStream) return chunksOfStream(input);
   }
   throw new ConfigError([
     'There is no recording: give a path, a Buffer or Uint8Array, a Blob, or a stream of bytes.',
   ]);
 }
 
-async function* drain(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* chunksOfStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;

@@ -1,5 +1,6 @@
-import type { Terminal } from '../platform/platform.ts';
-import type { Progress } from '../types.ts';
+import type { Log } from './log.ts';
+import type { Terminal } from './platform/platform.ts';
+import type { Progress, ProgressListener } from './types.ts';
 
 const REDRAW_MS = 100;
 const MIB = 1024 ** 2;
@@ -10,6 +11,38 @@ const LABELS = {
   processing: 'Classifying',
   completed: 'Done',
 };
+
+/** Passes progress on to the listener and the bar. A part that is sent again does not set it back. */
+export class Reporter {
+  readonly #listener: ProgressListener | undefined;
+  readonly #bar: Bar | undefined;
+  readonly #log: Log;
+  #latest: Progress | undefined;
+
+  constructor(listener: ProgressListener | undefined, terminal: Terminal | null, log: Log) {
+    this.#listener = listener;
+    this.#bar = terminal ? new Bar(terminal) : undefined;
+    this.#log = log;
+  }
+
+  report(progress: Progress): void {
+    const latest = this.#latest;
+    if (latest?.status === progress.status && progress.progress < latest.progress) return;
+    this.#latest = progress;
+    this.#bar?.show(progress);
+    try {
+      this.#listener?.(progress);
+    } catch (error) {
+      // The recording is worth more than the listener.
+      this.#log.error(`onProgress threw: ${String(error)}`);
+    }
+  }
+
+  /** Leaves the bar's line as it is; called however the operation ends. */
+  end(): void {
+    this.#bar?.end();
+  }
+}
 
 /** One line of a terminal that is drawn over and over; each status gets a line of its own. */
 export class Bar {
