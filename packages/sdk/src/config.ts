@@ -1,6 +1,6 @@
 import {
   CLIENT_LIMITS,
-  DEFAULT_PORT,
+  DEFAULT_URL,
   INTERVAL_SECONDS,
   isModelId,
   MODEL_IDS,
@@ -14,7 +14,6 @@ import type { ClientOptions, LogLevel } from './types.ts';
 import { joinUrl } from './urls.ts';
 
 /** Where clients look when no address is configured: a server on this machine. */
-const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
 
 const NO_KEY = 'There is no API key: pass apiKey or set SERVICE_API_KEY.';
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { ASYNCH_LIMITS, formatTimestamp } from '@undertone/contract';
+import { ASYNCH_LIMITS, formatTimestamp, parseTimestamp } from '@undertone/contract';
 import fc from 'fast-check';
-import { parseTimestamp } from '../src/asynch/asynch.ts';
 import { planParts } from '../src/asynch/upload.ts';
 import { NUMBERS } from '../src/config.ts';
 import { PortableMd5 } from '../src/platform/md5.ts';

@@ -1,4 +1,4 @@
-import { INTERVAL_SECONDS } from '@undertone/contract';
+import { INTERVAL_SECONDS, parseTimestamp } from '@undertone/contract';
 import type { AsynchResult } from '@undertone/sdk';
 
 /** An element of the time line with its place in seconds. */
@@ -12,7 +12,7 @@ export interface Step {
 
 /** The elements with their starts and ends; the last one is taken to be as long as the first. */
 export function stepsOf({ emotions }: AsynchResult): Step[] {
-  const starts = emotions.map(({ t }) => secondsOf(t));
+  const starts = emotions.map(({ t }) => parseTimestamp(t));
   const length = (starts[1] ?? INTERVAL_SECONDS.default) - (starts[0] ?? 0);
   return emotions.map((element, i) => {
     const start = starts[i] ?? 0;
@@ -37,11 +37,6 @@ export function asSrt(result: AsynchResult): string {
       return `${i + 1}\n${srtTime(start)} --> ${srtTime(end)}\n${emotion} ${percent}\n`;
     })
     .join('\n');
-}
-
-function secondsOf(t: string): number {
-  const [minutes = 0, seconds = 0] = t.split(':').map(Number);
-  return minutes * 60 + seconds;
 }
 
 function srtTime(seconds: number): string {

@@ -1,4 +1,4 @@
-import { ASYNCH_PATHS } from '@undertone/contract';
+import { ASYNCH_PATHS, parseTimestamp } from '@undertone/contract';
 import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from '../config.ts';
 import {
   failingAs,
@@ -185,12 +185,6 @@ function pollSettings(options: EmotionsOptions, defaultTries: number): PollSetti
     numberProblem('interval', interval),
   ]);
   return { maxTries: maxTries ?? defaultTries, intervalMs: interval, signal };
-}
-
-/** Seconds from the start that a time stamp such as `00:05` or `125:05` stands for. */
-export function parseTimestamp(t: string): number {
-  const [minutes, seconds] = t.split(':').map(Number);
-  return (minutes ?? Number.NaN) * 60 + (seconds ?? Number.NaN);
 }
 
 function isOptions<T extends object>(value: T | number | undefined): value is T {

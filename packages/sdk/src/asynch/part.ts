@@ -1,3 +1,4 @@
+import { plainEtag } from '@undertone/contract';
 import { RequestFailedError } from '../errors.ts';
 import { type Answer, type Context, refusal } from '../http.ts';
 import type { Md5 } from '../platform/platform.ts';
@@ -76,15 +77,9 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<string
 function isAcknowledged(answer: Answer, md5: string, part: Part): boolean {
   const etag = answer.headers.get('etag');
   if (etag === null) return false;
-  if (isEtagOf(etag, md5)) return true;
+  if (plainEtag(etag) === md5) return true;
   const details = { status: 200, code: 'etag_mismatch' };
   throw new RequestFailedError(`Part ${part.number} arrived damaged.`, details);
-}
-
-/** ETags are quoted, and weakened by some proxies. */
-export function isEtagOf(etag: string, md5: string): boolean {
-  const [, plain] = /^(?:W\/)?"?(.*?)"?$/.exec(etag.trim()) ?? [];
-  return plain?.toLowerCase() === md5;
 }
 
 /** Aborts its signal when nothing has moved for a while. */

@@ -29,8 +29,8 @@ export interface ProcessorTimes {
 }
 
 const TIMES: ProcessorTimes = {
-  leaseMs: 10_000,
-  renewEveryMs: 3_000,
+  leaseMs: 6_000,
+  renewEveryMs: 2_000,
   pollMs: 1_000,
   pauseMs: 1_000,
   stopMs: 5_000,
