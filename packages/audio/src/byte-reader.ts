@@ -1,30 +1,25 @@
-export type ByteSource = AsyncIterable<Uint8Array>;
-
 const NOTHING = new Uint8Array(0);
-const LONGEST_REWIND = 1024 * 1024;
 
 /**
- * Reads a byte stream in pieces of one's own choosing, whatever the pieces it arrives in. Holds the
- * piece that came last and, until `forget`, the beginning of the stream so that it can be read again.
+ * Reads a byte stream in pieces of one's own choosing, whatever the pieces it arrives in. Keeps only the piece that
+ * came last.
  */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #signal: AbortSignal | undefined;
   #held: Uint8Array = NOTHING;
-  #beginning: Uint8Array[] | null = [];
-  #beginningBytes = 0;
   #ended = false;
-  /** Breaks off the wait for the next piece, where there is one. */
-  #breakOff: ((reason: unknown) => void) | undefined;
-  readonly #onAbort = (): void => this.#breakOff?.(this.#signal?.reason);
+  /** Rejects the wait for the next piece, while there is one. */
+  #rejectWait: ((reason: unknown) => void) | undefined;
+  readonly #onAbort = (): void => this.#rejectWait?.(this.#signal?.reason);
 
-  constructor(source: ByteSource, signal?: AbortSignal) {
+  constructor(source: AsyncIterable<Uint8Array>, signal?: AbortSignal) {
     this.#source = source[Symbol.asyncIterator]();
     this.#signal = signal;
     signal?.addEventListener('abort', this.#onAbort);
   }
 
-  /** The next `count` bytes without moving on, or fewer where the stream ends. */
+  /** The next `count` bytes without moving on, or fewer where the stream ends. For small counts only. */
   async peek(count: number): Promise<Uint8Array> {
     while (this.#held.length < count) {
       const more = await this.#pull();
@@ -60,24 +55,10 @@ export class ByteReader {
     }
   }
 
-  /** Back to the first byte. False when that is too far back. */
-  rewind(): boolean {
-    if (this.#beginning === null) return false;
-    this.#held =
-      this.#beginning.length === 1 ? (this.#beginning[0] ?? NOTHING) : Buffer.concat(this.#beginning);
-    return true;
-  }
-
-  forget(): void {
-    this.#beginning = null;
-  }
-
   /** What is left of the stream, as a stream. */
   async *rest(): AsyncGenerator<Uint8Array> {
     try {
-      for (;;) {
-        const bytes = await this.readSome(Infinity);
-        if (bytes === null) return;
+      for (let bytes = await this.readSome(Infinity); bytes !== null; bytes = await this.readSome(Infinity)) {
         yield bytes;
       }
     } finally {
@@ -85,10 +66,9 @@ export class ByteReader {
     }
   }
 
-  /** Lets go of the source; does not wait for one that hangs. */
+  /** Closes the source; does not wait for one that hangs. */
   close(): void {
     this.#held = NOTHING;
-    this.#beginning = null;
     if (this.#ended) return;
     this.#end();
     this.#source.return?.()?.catch(() => undefined);
@@ -98,29 +78,17 @@ export class ByteReader {
   async #pull(): Promise<Uint8Array | null> {
     while (!this.#ended) {
       const next = await this.#next();
-      if (next.done) {
-        this.#end();
-      } else if (next.value.length > 0) {
-        this.#remember(next.value);
-        return next.value;
-      }
+      if (next.done) this.#end();
+      else if (next.value.length > 0) return next.value;
     }
     return null;
   }
 
-  #remember(bytes: Uint8Array): void {
-    if (this.#beginning === null) return;
-    this.#beginning.push(bytes);
-    this.#beginningBytes += bytes.length;
-    // A single piece is in memory anyway, however long it is.
-    if (this.#beginningBytes > LONGEST_REWIND && this.#beginning.length > 1) this.#beginning = null;
-  }
-
-  /** An abort breaks this off even where the source never answers. */
+  /** An abort ends the wait even where the source never answers. */
   #next(): Promise<IteratorResult<Uint8Array>> {
     this.#signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      this.#breakOff = reject;
+      this.#rejectWait = reject;
       this.#source.next().then(resolve, reject);
     });
   }

@@ -1,70 +1,51 @@
-import type { ByteSource } from './byte-reader.ts';
+import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
+import type { PcmBlock } from './decode.ts';
 import { AudioError } from './errors.ts';
-import { type OpenOptions, openAudio } from './open.ts';
-import { MODEL_SAMPLE_RATE } from './rates.ts';
-import { concatenate } from './resample/stage.ts';
+import { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
+import type { Sound } from './sound.ts';
 
-export interface ClipOptions extends OpenOptions {
-  readonly minSeconds: number;
-  readonly maxSeconds: number;
-  /** Recorders and codecs pad: how far beyond either limit a recording may be. */
-  readonly toleranceSeconds: number;
-}
+const { minSeconds, maxSeconds } = DISCRETE_LIMITS;
+const LIMITS = { min_seconds: minSeconds, max_seconds: maxSeconds };
+const ACCEPTED = `${minSeconds} to ${maxSeconds} s are accepted here.`;
 
-export interface Clip {
-  /** 16 kHz mono. */
-  readonly samples: Float32Array;
-  readonly seconds: number;
-  /** Of the recording as it came. */
-  readonly sampleRate: number;
-}
+/** The most that a model takes. What the tolerance lets through beyond it is cut off. */
+export const LONGEST_CLIP_SAMPLES: number = maxSeconds * MODEL_SAMPLE_RATE;
 
-/** A short recording, whole. Stops reading as soon as it is too long, whatever its header says. */
-export async function readClip(bytes: ByteSource, options: ClipOptions): Promise<Clip> {
-  const { minSeconds, maxSeconds, toleranceSeconds } = options;
-  const audio = await openAudio(bytes, options);
-  const fewest = Math.round((minSeconds - toleranceSeconds) * MODEL_SAMPLE_RATE);
-  const most = Math.round((maxSeconds + toleranceSeconds) * MODEL_SAMPLE_RATE);
-
-  const parts: Float32Array[] = [];
+/** A short recording as a whole, its length checked. */
+export async function readClip({ format, pieces }: Sound): Promise<{ block: PcmBlock; seconds: number }> {
+  const enough =
+    Math.ceil((maxSeconds + 2 * LENGTH_TOLERANCE_SECONDS) * format.sampleRate) * format.frameBytes;
+  const parts: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of audio.chunks) {
-    length += chunk.length;
-    if (length > most) throw tooLong(audio.declaredSeconds, length / MODEL_SAMPLE_RATE, options);
-    parts.push(chunk);
+  for await (const piece of pieces) {
+    parts.push(piece);
+    length += piece.length;
+    // A recording in memory comes in one piece, so its length is known; the rest of a longer stream is not read.
+    if (length > enough && parts.length > 1) throw tooLong(`The recording is longer than ${maxSeconds} s`);
   }
-  const seconds = length / MODEL_SAMPLE_RATE;
-  if (length < fewest) throw tooShort(seconds, options);
-  return { samples: concatenate(parts), seconds, sampleRate: audio.sampleRate };
+  const samples = modelSamples(Math.floor(length / format.frameBytes), format.sampleRate);
+  checkClipLength(samples);
+  const data = (parts.length === 1 ? parts[0] : Buffer.concat(parts)) as Uint8Array;
+  const outputs = { start: 0, end: Math.min(samples, LONGEST_CLIP_SAMPLES) };
+  return { block: { format, data, firstFrame: 0, outputs }, seconds: samples / MODEL_SAMPLE_RATE };
 }
 
-function tooShort(seconds: number, { minSeconds, maxSeconds }: ClipOptions): AudioError {
-  const actual = round(seconds);
-  return new AudioError(
-    'audio_too_short',
-    `The recording is ${actual} s long; ${minSeconds} to ${maxSeconds} s are accepted.`,
-    { min_seconds: minSeconds, max_seconds: maxSeconds, actual_seconds: actual },
-  );
-}
-
-/** The true length is not known, since nothing after the limit was read: the header's word has to do. */
-function tooLong(declared: number | null, read: number, { minSeconds, maxSeconds }: ClipOptions): AudioError {
-  const limits = { min_seconds: minSeconds, max_seconds: maxSeconds };
-  const accepted = `${minSeconds} to ${maxSeconds} s are accepted`;
-  if (declared === null || declared < read) {
-    return new AudioError(
-      'audio_too_long',
-      `The recording is longer than ${maxSeconds} s; ${accepted}.`,
-      limits,
+/** Refuses a clip, of so many 16 kHz samples, that is outside the limits of the discrete interface. */
+export function checkClipLength(samples: number): void {
+  const actual = Number((samples / MODEL_SAMPLE_RATE).toFixed(3));
+  if (samples < Math.round((minSeconds - LENGTH_TOLERANCE_SECONDS) * MODEL_SAMPLE_RATE)) {
+    throw new AudioError(
+      'audio_too_short',
+      `The recording is ${actual} s long; ${ACCEPTED} Join sentences, or send 5 s and more to the asynch interface.`,
+      { ...LIMITS, actual_seconds: actual },
     );
   }
-  const actual = round(declared);
-  return new AudioError('audio_too_long', `The recording is ${actual} s long; ${accepted}.`, {
-    ...limits,
-    actual_seconds: actual,
-  });
+  if (samples > Math.round((maxSeconds + LENGTH_TOLERANCE_SECONDS) * MODEL_SAMPLE_RATE)) {
+    throw tooLong(`The recording is ${actual} s long`, { actual_seconds: actual });
+  }
 }
 
-function round(seconds: number): number {
-  return Math.round(seconds * 1000) / 1000;
+function tooLong(what: string, figures: Record<string, number> = {}): AudioError {
+  const message = `${what}; ${ACCEPTED} Longer recordings go to the asynch interface.`;
+  return new AudioError('audio_too_long', message, { ...LIMITS, ...figures });
 }

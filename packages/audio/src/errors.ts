@@ -1,4 +1,5 @@
 export type AudioErrorCode =
+  | 'bad_request'
   | 'unreadable_audio'
   | 'unsupported_media_type'
   | 'sample_rate_too_low'
@@ -7,14 +8,14 @@ export type AudioErrorCode =
   | 'audio_too_long'
   | 'overloaded';
 
-/** A recording we cannot use, said so that its owner can mend it. Never quotes what is in it. */
+/** A recording we cannot use. The message tells its owner what to do; it never quotes what is in the recording. */
 export class AudioError extends Error {
   override readonly name = 'AudioError';
   readonly code: AudioErrorCode;
   /** What the message says in numbers, such as `min_seconds` and `actual_seconds`. */
   readonly figures: Readonly<Record<string, number>>;
 
-  constructor(code: AudioErrorCode, message: string, figures: Record<string, number> = {}) {
+  constructor(code: AudioErrorCode, message: string, figures: Readonly<Record<string, number>> = {}) {
     super(message);
     this.code = code;
     this.figures = figures;

@@ -32,8 +32,6 @@ export interface WeightsEntry {
   figures: Record<string, Figures>;
 }
 
-export type WeightsName = 'research' | 'open';
-
 export interface Catalog {
   version: string;
   models: ModelEntry[];
@@ -42,8 +40,8 @@ export interface Catalog {
 
 export const DEFAULT_MODELS_DIR: string = fileURLToPath(new URL('../models', import.meta.url));
 
-const MEND =
-  'restore the models folder from the release or with `git checkout -- packages/classifier/models`';
+const HOW_TO_FIX =
+  'How to fix: restore the models folder from the release or with `git checkout -- packages/classifier/models`.';
 
 export async function readCatalog(modelsDir: string = DEFAULT_MODELS_DIR): Promise<Catalog> {
   const path = join(modelsDir, 'catalog.json');
@@ -51,15 +49,18 @@ export async function readCatalog(modelsDir: string = DEFAULT_MODELS_DIR): Promi
   try {
     text = await readFile(path, 'utf8');
   } catch (cause) {
-    throw new ModelFilesError(`The model catalogue ${path} cannot be read (${reason(cause)}): ${MEND}`, {
-      cause,
-    });
+    throw new ModelFilesError(
+      `The model catalogue ${path} cannot be read (${reason(cause)}). ${HOW_TO_FIX}`,
+      {
+        cause,
+      },
+    );
   }
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new ModelFilesError(`${path} is not JSON (${reason(cause)}): ${MEND}`, { cause });
+    throw new ModelFilesError(`${path} is not JSON (${reason(cause)}). ${HOW_TO_FIX}`, { cause });
   }
   return asCatalog(value, path);
 }
@@ -80,11 +81,13 @@ export async function verifyWeights(modelsDir: string, entry: WeightsEntry): Pro
   try {
     size = (await stat(path)).size;
   } catch (cause) {
-    throw new ModelFilesError(`The model file ${path} cannot be read (${reason(cause)}): ${MEND}`, { cause });
+    throw new ModelFilesError(`The model file ${path} cannot be read (${reason(cause)}). ${HOW_TO_FIX}`, {
+      cause,
+    });
   }
   if (size !== entry.bytes) {
     throw new ModelFilesError(
-      `The model file ${path} has ${size} bytes where catalog.json says ${entry.bytes}: the copy is incomplete or another version; ${MEND}`,
+      `The model file ${path} has ${size} bytes where catalog.json says ${entry.bytes}: the copy is incomplete or another version. ${HOW_TO_FIX}`,
     );
   }
   const hash = createHash('sha256');
@@ -92,7 +95,7 @@ export async function verifyWeights(modelsDir: string, entry: WeightsEntry): Pro
   const actual = hash.digest('hex');
   if (actual !== entry.sha256) {
     throw new ModelFilesError(
-      `The model file ${path} has SHA-256 ${actual} where catalog.json says ${entry.sha256}: it is damaged or another version; ${MEND}`,
+      `The model file ${path} has SHA-256 ${actual} where catalog.json says ${entry.sha256}: it is damaged or another version. ${HOW_TO_FIX}`,
     );
   }
   return path;
@@ -177,7 +180,7 @@ function string(value: unknown, path: string, at: string): string {
 }
 
 function wrong(path: string, at: string, wanted: string): never {
-  throw new ModelFilesError(`${path}: ${at} must be ${wanted}; ${MEND}`);
+  throw new ModelFilesError(`${path}: ${at} must be ${wanted}. ${HOW_TO_FIX}`);
 }
 
 function reason(error: unknown): string {

@@ -1,3 +1,4 @@
+export type { RecordingSource } from '@undertone/audio';
 export {
   type Catalog,
   DEFAULT_MODELS_DIR,
@@ -7,9 +8,22 @@ export {
   readCatalog,
   verifyWeights,
   type WeightsEntry,
-  type WeightsName,
 } from './catalog.ts';
-export { Classifier, type ClassifierOptions, type ClassifierStats } from './classifier.ts';
-export { ClosedError, ModelFilesError, OverloadedError, WorkerFailedError } from './errors.ts';
-export { MAX_SECONDS, MIN_SECONDS, type Prediction, SAMPLE_RATE } from './prediction.ts';
+export { Classifier, type ClassifierOptions, type Clip } from './classifier.ts';
+export {
+  ClosedError,
+  ModelFilesError,
+  NoThreadsError,
+  OverloadedError,
+  WorkerFailedError,
+} from './errors.ts';
+export {
+  type ClipPrediction,
+  MAX_WINDOW_SECONDS,
+  MIN_WINDOW_SECONDS,
+  type Models,
+  type Prediction,
+} from './prediction.ts';
+export type { RecordingPrediction, Step } from './recording.ts';
 export type { Priority } from './scheduler.ts';
+export type { QueueStats } from './task-queue.ts';

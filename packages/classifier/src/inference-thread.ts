@@ -1,103 +1,95 @@
 import { Worker } from 'node:worker_threads';
-import { Activity, type FromThread, type ThreadData, type ToThread } from './protocol.ts';
-
-export interface BatchResult {
-  inferenceMs: number;
-  /** Output name -> values of all rows, one after another. */
-  outputs: Record<string, Float32Array>;
-}
+import { AudioError } from '@undertone/audio';
+import type { ModelEntry } from './catalog.ts';
+import {
+  Activity,
+  type FromThread,
+  type Outcome,
+  type Task,
+  type ThreadData,
+  type ToThread,
+} from './protocol.ts';
 
 export interface ThreadOptions {
   modelPath: string;
-  outputs: Record<string, number>;
-  /** The most samples of one batch. */
-  inputSamples: number;
-  /** A batch that takes longer than this is given up, and the thread with it. */
+  models: readonly ModelEntry[];
+  /** A thread that works longer than this on one task counts as lost. */
   stuckAfterMs: number;
 }
 
-/** The thread ended, or was given up, with work in its hands; another thread may try that work. */
+/** The thread ended, or got stuck, over a task; another thread may try it again. */
 export class ThreadLostError extends Error {
   override readonly name = 'ThreadLostError';
 }
 
-interface UnderWay {
+interface InFlight {
   id: number;
-  promise: Promise<BatchResult>;
-  resolve: (result: BatchResult) => void;
+  promise: Promise<Outcome>;
+  resolve: (outcome: Outcome) => void;
   reject: (error: Error) => void;
   timer: NodeJS.Timeout;
 }
 
-/** The main thread's end of one inference thread. It holds one batch at a time. */
+/** The main thread's end of one inference thread, which does one task at a time. */
 export class InferenceThread {
-  /** Settles once, when the thread can no longer be used for whatever reason (a wished stop included). */
+  /** Settles once, when the thread can no longer be used for whatever reason (an orderly stop included). */
   readonly ended: Promise<void>;
-  readonly warmUp: { milliseconds: number; samples: number };
-  readonly worker: Worker;
-  readonly #options: ThreadOptions;
+  readonly warmUp: { milliseconds: number; seconds: number };
+  readonly #worker: Worker;
+  readonly #stuckAfterMs: number;
   readonly #activity: Int32Array<SharedArrayBuffer>;
-  readonly #input: Float32Array<SharedArrayBuffer>;
   readonly #markEnded: () => void;
-  #underWay: UnderWay | undefined;
+  #inFlight: InFlight | undefined;
   #usable = true;
   #hasServed = false;
   #id = 0;
 
   /** Rejects with the thread's own words when the model cannot be loaded. */
-  static async start(options: ThreadOptions): Promise<InferenceThread> {
+  static async start({ modelPath, models, stuckAfterMs }: ThreadOptions): Promise<InferenceThread> {
     const activity = new Int32Array(new SharedArrayBuffer(4));
-    const input = new Float32Array(new SharedArrayBuffer(options.inputSamples * 4));
     activity[0] = Activity.Busy;
-    const workerData: ThreadData = {
-      modelPath: options.modelPath,
-      outputs: options.outputs,
-      activity: activity.buffer,
-      input: input.buffer,
-    };
+    const workerData: ThreadData = { modelPath, models, activity: activity.buffer };
     const worker = new Worker(new URL('./thread.ts', import.meta.url), {
       name: 'undertone-inference',
       workerData,
       // Options meant for the main script (--input-type, --inspect) are not the thread's.
       execArgv: [],
     });
-    const letLeave = () => waitUntilIdle(activity);
-    const forget = () => process.off('exit', letLeave);
-    process.on('exit', letLeave);
+    const letFinish = () => waitUntilIdle(activity);
+    const forget = () => process.off('exit', letFinish);
+    process.on('exit', letFinish);
     worker.once('error', forget).once('exit', forget);
-    const first = await firstWord(worker);
+    const first = await firstMessage(worker);
     if (first.kind !== 'ready') {
-      throw new Error(first.kind === 'unusable' ? first.message : 'the thread spoke out of turn');
+      throw new Error(first.kind === 'unusable' ? first.message : 'the thread answered before it was asked');
     }
-    return new InferenceThread(options, worker, activity, input, first);
+    return new InferenceThread(worker, activity, stuckAfterMs, first);
   }
 
   private constructor(
-    options: ThreadOptions,
     worker: Worker,
     activity: Int32Array<SharedArrayBuffer>,
-    input: Float32Array<SharedArrayBuffer>,
-    ready: { warmUpMs: number; warmUpSamples: number },
+    stuckAfterMs: number,
+    ready: { warmUpMs: number; warmUpSeconds: number },
   ) {
-    this.#options = options;
-    this.worker = worker;
+    this.#worker = worker;
     this.#activity = activity;
-    this.#input = input;
-    this.warmUp = { milliseconds: ready.warmUpMs, samples: ready.warmUpSamples };
+    this.#stuckAfterMs = stuckAfterMs;
+    this.warmUp = { milliseconds: ready.warmUpMs, seconds: ready.warmUpSeconds };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.#markEnded = resolve;
-    worker.on('message', (message: FromThread) => this.#hear(message));
+    worker.on('message', (message: FromThread) => this.#receive(message));
     worker.on('error', (error) => this.#lose(error.message));
     worker.on('exit', (code) => this.#lose(`it ended with code ${code}`));
   }
 
-  get usable(): boolean {
-    return this.#usable;
+  get idle(): boolean {
+    return this.#usable && this.#inFlight === undefined;
   }
 
   get busy(): boolean {
-    return this.#underWay !== undefined;
+    return this.#inFlight !== undefined;
   }
 
   /** Has it ever answered? */
@@ -105,67 +97,68 @@ export class InferenceThread {
     return this.#hasServed;
   }
 
-  /** Windows of equal length. Rejects with ThreadLostError when the thread is lost on the way. */
-  run(windows: readonly Float32Array[]): Promise<BatchResult> {
-    if (!this.#usable) return Promise.reject(new ThreadLostError('The inference thread has ended'));
-    if (this.busy) return Promise.reject(new Error('The inference thread is busy with another batch'));
-    const length = windows[0]?.length ?? 0;
-    windows.forEach((window, row) => {
-      this.#input.set(window, row * length);
-    });
+  /**
+   * Rejects with AudioError when the recording is at fault and with ThreadLostError when the thread is lost on the
+   * way. The thread gets a copy of the task's data, so that another one can try the same task again.
+   */
+  run(task: Task): Promise<Outcome> {
+    if (!this.idle) return Promise.reject(new ThreadLostError('The inference thread is not free'));
     const id = ++this.#id;
-    const { promise, resolve, reject } = Promise.withResolvers<BatchResult>();
-    const timer = setTimeout(() => this.#giveUpIfStuck(), this.#options.stuckAfterMs);
-    this.#underWay = { id, promise, resolve, reject, timer };
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+    const timer = setTimeout(() => this.#loseIfStuck(), this.#stuckAfterMs);
+    this.#inFlight = { id, promise, resolve, reject, timer };
     this.#activity[0] = Activity.Busy;
-    this.#tell({ kind: 'run', id, batch: windows.length, length });
+    const data = task.data.slice();
+    this.#send({ kind: 'run', id, task: { ...task, data } as Task }, [data.buffer]);
     return promise;
   }
 
   /** Lets the thread finish what it has, then ends it. */
   async stop(): Promise<void> {
-    await this.#underWay?.promise.catch(() => undefined);
-    if (this.#usable) this.#tell({ kind: 'stop' });
+    await this.#inFlight?.promise.catch(() => undefined);
+    if (this.#usable) this.#send({ kind: 'stop' });
     await this.ended;
   }
 
-  #tell(message: ToThread): void {
-    this.worker.postMessage(message);
+  #send(message: ToThread, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transfer);
   }
 
-  #hear(message: FromThread): void {
-    const underWay = this.#underWay;
-    if (underWay === undefined || !('id' in message) || message.id !== underWay.id) return;
-    this.#underWay = undefined;
+  #receive(message: FromThread): void {
+    const inFlight = this.#inFlight;
+    if (inFlight === undefined || !('id' in message) || message.id !== inFlight.id) return;
+    this.#inFlight = undefined;
     this.#hasServed = true;
-    clearTimeout(underWay.timer);
-    if (message.kind === 'done') underWay.resolve(message);
-    else underWay.reject(new Error(`The model could not be run: ${message.message}`));
+    clearTimeout(inFlight.timer);
+    if (message.kind === 'done') inFlight.resolve(message.outcome);
+    else if (message.kind === 'failed')
+      inFlight.reject(new Error(`The model could not be run: ${message.message}`));
+    else inFlight.reject(new AudioError(message.code, message.message, message.figures));
   }
 
-  #giveUpIfStuck(): void {
+  #loseIfStuck(): void {
     // After a pause of the whole process the timer comes before the answer: then the thread is idle, not stuck.
     if (Atomics.load(this.#activity, 0) === Activity.Idle) return;
-    // Terminating a thread inside the runtime would abort the process, so it is left alone and told to go if it
+    // Terminating a thread inside the runtime would abort the process, so it is left alone and told to stop if it
     // ever returns; it no longer keeps the process alive.
-    this.#tell({ kind: 'stop' });
-    this.worker.unref();
-    this.#lose(`it gave no answer for ${this.#options.stuckAfterMs} ms`);
+    this.#send({ kind: 'stop' });
+    this.#worker.unref();
+    this.#lose(`it gave no answer for ${this.#stuckAfterMs} ms`);
   }
 
   #lose(why: string): void {
     this.#usable = false;
-    const underWay = this.#underWay;
-    this.#underWay = undefined;
-    if (underWay !== undefined) {
-      clearTimeout(underWay.timer);
-      underWay.reject(new ThreadLostError(`The inference thread was lost: ${why}`));
+    const inFlight = this.#inFlight;
+    this.#inFlight = undefined;
+    if (inFlight !== undefined) {
+      clearTimeout(inFlight.timer);
+      inFlight.reject(new ThreadLostError(`The inference thread was lost: ${why}`));
     }
     this.#markEnded();
   }
 }
 
-function firstWord(worker: Worker): Promise<FromThread> {
+function firstMessage(worker: Worker): Promise<FromThread> {
   const { promise, resolve, reject } = Promise.withResolvers<FromThread>();
   const ended = (code: number) => reject(new Error(`the thread ended with code ${code} while starting`));
   worker.once('message', resolve).once('error', reject).once('exit', ended);

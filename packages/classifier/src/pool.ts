@@ -8,8 +8,8 @@ export interface PoolOptions {
   backOffMs: number;
   /** A replacement is ready for work. */
   onReady: () => void;
-  /** A replacement could not be started; `none` when no other thread is left. */
-  onStartFailed: (error: Error, none: boolean) => void;
+  /** A replacement could not be started. */
+  onStartFailed: (error: Error) => void;
 }
 
 /** Keeps `size` inference threads alive: a lost one is replaced, with growing pauses while that fails. */
@@ -43,8 +43,8 @@ export class Pool {
     return this.#restarts;
   }
 
-  idle(): InferenceThread[] {
-    return [...this.threads].filter((thread) => thread.usable && !thread.busy);
+  idle(): InferenceThread | undefined {
+    return [...this.threads].find((thread) => thread.idle);
   }
 
   async close(): Promise<void> {
@@ -77,7 +77,7 @@ export class Pool {
         this.#options.onReady();
         return;
       } catch (error) {
-        this.#options.onStartFailed(error as Error, this.threads.size === 0);
+        this.#options.onStartFailed(error as Error);
       }
     }
   }

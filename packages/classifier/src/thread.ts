@@ -1,62 +1,63 @@
-/** Runs inside an inference thread: one session, one batch at a time. */
+/** Runs inside an inference thread: one session, one task at a time. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import { Activity, type FromThread, SAMPLES_INPUT, type ThreadData, type ToThread } from './protocol.ts';
+import { AudioError, MODEL_SAMPLE_RATE, resampleAll } from '@undertone/audio';
+import { Activity, type FromThread, type Outcome, type ThreadData, type ToThread } from './protocol.ts';
 import { openSession } from './session.ts';
+import { TaskRunner } from './tasks.ts';
 
-const { modelPath, outputs, ...shared } = workerData as ThreadData;
-const activity = new Int32Array(shared.activity);
-const input = new Float32Array(shared.input);
-const names = Object.keys(outputs);
+const { modelPath, models, activity: shared } = workerData as ThreadData;
+const activity = new Int32Array(shared);
 
 // With as many threads as cores the main thread would wait its turn behind inferences, and everybody behind it. On Linux
 // this lowers the priority of this thread alone; elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(0, 5);
 
-function say(message: FromThread): void {
-  parentPort?.postMessage(message);
+function say(message: FromThread, transfer: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer);
 }
 
-function leaveRuntime(): void {
+function markIdle(): void {
   Atomics.store(activity, 0, Activity.Idle);
   Atomics.notify(activity, 0);
 }
 
-async function run(session: InferenceSession, batch: number, length: number) {
-  const samples = new Tensor('float32', input.subarray(0, batch * length), [batch, length]);
-  const started = performance.now();
-  const results = await session.run({ [SAMPLES_INPUT]: samples }, names);
-  const inferenceMs = performance.now() - started;
-  const columns = names.map((name) => {
-    const data = results[name]?.data;
-    if (!(data instanceof Float32Array) || data.length !== batch * (outputs[name] ?? 0)) {
-      throw new Error(`output "${name}" of the graph has not the shape the catalogue promises`);
-    }
-    return [name, data] as const;
-  });
-  return { inferenceMs, outputs: Object.fromEntries(columns) };
-}
-
 /** The first run allocates and is slow; the second says how fast this machine is, before anybody waits for it. */
-async function warmUp(session: InferenceSession) {
-  const warmUpSamples = 80_000;
-  await run(session, 1, 16_000);
-  const { inferenceMs } = await run(session, 1, warmUpSamples);
-  return { warmUpMs: inferenceMs, warmUpSamples };
+async function warmUp(runner: TaskRunner) {
+  for (const rate of [44_100, 48_000]) resampleAll(new Float32Array(rate), rate);
+  const warmUpSeconds = 5;
+  const silence = (seconds: number) => new Float32Array(seconds * MODEL_SAMPLE_RATE);
+  await runner.run({ kind: 'window', data: silence(1) });
+  const started = performance.now();
+  await runner.run({ kind: 'window', data: silence(warmUpSeconds) });
+  return { warmUpMs: performance.now() - started, warmUpSeconds };
 }
 
-function serve(session: InferenceSession): void {
+function failure(id: number, error: unknown): FromThread {
+  if (error instanceof AudioError) {
+    const { code, message, figures } = error;
+    return { kind: 'refused', id, code, message, figures };
+  }
+  return { kind: 'failed', id, message: messageOf(error) };
+}
+
+const transferable = (outcome: Outcome) =>
+  'channels' in outcome ? outcome.channels.map(({ buffer }) => buffer) : [];
+
+try {
+  const session = await openSession(modelPath);
+  const runner = new TaskRunner(session, models);
+  const measured = await warmUp(runner);
   parentPort?.on('message', async (message: ToThread) => {
     if (message.kind === 'run') {
-      const { id, batch, length } = message;
+      const { id, task } = message;
       try {
-        const done = await run(session, batch, length);
-        leaveRuntime();
-        say({ kind: 'done', id, ...done });
+        const outcome = await runner.run(task);
+        markIdle();
+        say({ kind: 'done', id, outcome }, transferable(outcome));
       } catch (error) {
-        leaveRuntime();
-        say({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) });
+        markIdle();
+        say(failure(id, error));
       }
     } else if (message.kind === 'stop') {
       await session.release();
@@ -65,16 +66,14 @@ function serve(session: InferenceSession): void {
       throw new TypeError('An inference thread was sent a message it does not know');
     }
   });
-}
-
-try {
-  const session = await openSession(modelPath);
-  const measured = await warmUp(session);
-  serve(session);
-  leaveRuntime();
+  markIdle();
   say({ kind: 'ready', ...measured });
 } catch (error) {
-  leaveRuntime();
-  say({ kind: 'unusable', message: error instanceof Error ? error.message : String(error) });
+  markIdle();
+  say({ kind: 'unusable', message: messageOf(error) });
   parentPort?.close();
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -30,7 +30,7 @@ export const DISCRETE_LIMITS = {
 
 export const ASYNCH_LIMITS = {
   minSeconds: 5,
-  /** A gigabyte of the thinnest WAV lasts 37 hours; compressed silence could last years. */
+  /** A gigabyte of the thinnest WAV lasts 37 hours. Compressed silence could last years. */
   maxSeconds: 48 * 60 * 60,
   maxFileBytes: GIB,
   maxParts: 10_000,

@@ -19,7 +19,7 @@ import { DATABASE_FILE, eraseOldCopies } from './stores/database.ts';
 import { FileBlobStore } from './stores/file-blob-store.ts';
 import type { KeyStore } from './stores/key-store.ts';
 import { openLocalStores } from './stores/local-stores.ts';
-import { Presigner, readSecret } from './stores/presign.ts';
+import { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
 import { openThreadedStores } from './stores/threaded-stores.ts';
 
@@ -36,17 +36,19 @@ interface StoreOptions {
   /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
   readonly kind: 'thread' | 'local';
   readonly now?: () => number;
+  /** Why the store's thread stopped; it is started again. */
+  readonly onThreadError?: (error: Error) => void;
 }
 
 export async function openStores(
   { dataDir }: Pick<Settings, 'dataDir'>,
-  { kind, now }: StoreOptions,
+  { kind, now, onThreadError }: StoreOptions,
 ): Promise<Stores> {
   const { requests, keys, close } =
     kind === 'thread'
-      ? await openThreadedStores({ dataDir })
+      ? await openThreadedStores({ dataDir, ...(onThreadError && { onThreadError }) })
       : await openLocalStores({ dataDir, ...(now && { now }) });
-  const presigner = new Presigner(await readSecret(dataDir), now);
+  const presigner = await Presigner.open(dataDir, now);
   const blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
   return { requests, keys, blobs, presigner, close };
 }
@@ -139,7 +141,8 @@ const CLOSE_WITHIN_MS = 5_000;
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
   // Undone in the opposite order when the start fails half-way.
   await using opened = new AsyncDisposableStack();
-  const stores = await openStores(settings, { kind: 'thread' });
+  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; starting it again');
+  const stores = await openStores(settings, { kind: 'thread', onThreadError });
   opened.defer(() => stores.close());
   const classifier = await Classifier.start({
     weights: settings.weights,

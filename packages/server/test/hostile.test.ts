@@ -37,6 +37,6 @@ test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is t
   for (const status of [200, 400, 413, 415, 422]) assert.ok(statuses.has(status), `no ${status}`);
   assert.equal((await postFile(service, wav())).statusCode, 200);
   const { body } = await service.app.inject({ url: PATHS.metrics });
-  assert.match(body, /^undertone_discrete_in_hand 0$/m);
-  assert.match(body, /^undertone_worker_restarts 0$/m);
+  assert.match(body, /^undertone_discrete_requests_in_flight 0$/m);
+  assert.match(body, /^undertone_inference_thread_restarts 0$/m);
 });

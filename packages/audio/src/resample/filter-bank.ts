@@ -1,53 +1,48 @@
 /**
  * Low-pass filters for rational resampling, laid out one row per fractional position.
  *
- * An output sample falls between two input samples. How far is one of `phases` fractions, and each
- * fraction has its own row of coefficients: a windowed sinc, sampled at that offset.
+ * An output sample falls between two input samples. How far is one of `phases` fractions, and each fraction has its
+ * own row of coefficients: a windowed sinc, sampled at that offset.
  */
-export interface FilterBank {
-  /** Fractions of an input sample an output can fall on; the numerator of the rate ratio. */
-  readonly phases: number;
-  /** Rows that were computed: `phases`, or fewer where that would be a great many. */
-  readonly rows: number;
-  /** Coefficients in a row, a multiple of 16. */
-  readonly taps: number;
-  readonly coefficients: Float32Array;
-  /** A single row that cuts at exactly half the band: every second coefficient is zero but the one in the middle. */
-  readonly halfBand: boolean;
-}
+import type { Stage } from './plan.ts';
 
 /** Edges in cycles per input sample: kept up to `pass`, gone from `stop` on. */
 export interface Band {
-  pass: number;
-  stop: number;
+  readonly pass: number;
+  readonly stop: number;
 }
 
 /** What the stop band is held down by, in dB: further than the noise of 16-bit samples. */
 const ATTENUATION = 102;
 
 /**
- * Odd rates (12,345 Hz) would need thousands of rows. From this many on, interpolating between
- * neighbouring rows errs by less than -110 dB.
+ * Odd rates (12,345 Hz) would need thousands of rows. From this many on, interpolating between neighbouring rows errs
+ * by less than -110 dB.
  */
 const MOST_ROWS = 1024;
 
-export function designFilterBank(phases: number, band: Band): FilterBank {
-  const width = (ATTENUATION - 7.95) / (14.36 * (band.stop - band.pass));
-  const half = 8 * Math.ceil(width / 16);
-  const taps = 2 * half;
-  const rows = Math.min(phases, MOST_ROWS);
-  const cutoff = (band.pass + band.stop) / 2;
-  const prototype = sampleWindowedSinc(half, rows, cutoff);
+/** How large a filter must be. */
+export function sizeFilter(phases: number, { pass, stop }: Band): Omit<Stage, 'key' | 'stride'> {
+  const width = (ATTENUATION - 7.95) / (14.36 * (stop - pass));
+  return {
+    phases,
+    rows: Math.min(phases, MOST_ROWS),
+    taps: 16 * Math.ceil(width / 16),
+    cutoff: (pass + stop) / 2,
+  };
+}
 
-  // One row more than there are rows, so that the last one has a neighbour to interpolate with.
+/** `rows + 1` rows of `taps` coefficients: one more, so that the last one has a neighbour to interpolate with. */
+export function designFilter({ rows, taps, cutoff }: Stage): Float32Array {
+  const half = taps / 2;
+  const prototype = sampleWindowedSinc(half, rows, cutoff);
   const coefficients = new Float32Array((rows + 1) * taps);
   for (let row = 0; row <= rows; row++) {
     for (let tap = 0; tap < taps; tap++) {
       coefficients[row * taps + tap] = prototype[Math.abs((tap - half + 1) * rows - row)] ?? 0;
     }
   }
-  const halfBand = phases === 1 && Math.abs(cutoff - 0.25) < 1e-12;
-  return { phases, rows, taps, coefficients, halfBand };
+  return coefficients;
 }
 
 /** The right half of a Kaiser-windowed sinc, `perSample` values for each input sample it spans. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { FilterBank } from './filter-bank.ts';
+import { designFilter } from './filter-bank.ts';
+import type { Stage } from './plan.ts';
 
 /** As much of the WebAssembly interface as is used here; TypeScript has it only with the browser's. */
 interface WebAssemblyInterface {
@@ -29,67 +30,64 @@ const { Module, Instance } = (globalThis as unknown as { WebAssembly: WebAssembl
 const binary = readFileSync(new URL('./polyphase.wasm', import.meta.url));
 const polyphase = new Instance(new Module(binary)).exports as Polyphase;
 
-/** How many samples an area holds: a block of the longest ones as raw bytes, or one at twice the rate. */
-export const AREA_ROOM = 66_048;
-/** How many samples fit before an area: what a filter still needs of those that came earlier. */
-export const HISTORY_ROOM = 4_096;
+/** How many samples an area has room for. The loops of the kernel read and write up to `SPARE` more. */
+export const AREA = 70_000;
+const SPARE = 144;
 
-/**
- * Nothing is kept between calls but the banks that were used lately, so one instance with a small fixed memory
- * serves every resampler: banks, then two areas, each after the room for its history, then scratch for `halve`. Samples
- * walk from one area to the other and back: what one step writes is where the next one reads, nothing is copied.
- */
+/** Filters, then two areas through which samples pass from one stage to the next, then scratch space for `halve`. */
 const memory = new Float32Array(polyphase.memory.buffer);
-const BANKS_ROOM = memory.length - 3 * (HISTORY_ROOM + AREA_ROOM);
-const SCRATCH_AT = memory.length - (HISTORY_ROOM + AREA_ROOM);
-const areaAt = (start: number) => memory.subarray(start, start + HISTORY_ROOM + AREA_ROOM);
-/** Samples begin at `HISTORY_ROOM`. */
-export const areas = [areaAt(BANKS_ROOM), areaAt(BANKS_ROOM + HISTORY_ROOM + AREA_ROOM)] as const;
+const FILTERS = memory.length - 3 * (AREA + SPARE);
+const areaAt = (place: number) => memory.subarray(FILTERS + place * (AREA + SPARE)).subarray(0, AREA + SPARE);
+export const areas = [areaAt(0), areaAt(1)] as const;
+const scratch = areaAt(2);
 
 /** 16-bit samples, little-endian, as floats of -1..1. Both lie in areas, and up to seven more are written over. */
 export function widen16(raw: Uint8Array, samples: Float32Array): void {
   polyphase.widen(raw.byteOffset, samples.byteOffset, samples.length);
 }
 
-const places = new Map<FilterBank, number>();
+/** Where in memory the filters are that were used lately: there is room for ten of the largest. */
+const places = new Map<string, number>();
 let nextPlace = 0;
 
-/** Where in memory a bank is; puts it there first where it is not, over all others when room is short. */
-function placeOf(bank: FilterBank): number {
-  const known = places.get(bank);
+/** In bytes. A filter that is not there is designed first, over all others when room is short. */
+function placeOf(stage: Stage): number {
+  const known = places.get(stage.key);
   if (known !== undefined) return known;
-  if (nextPlace + bank.coefficients.length > BANKS_ROOM) {
+  const coefficients = designFilter(stage);
+  if (nextPlace + coefficients.length > FILTERS) {
     places.clear();
     nextPlace = 0;
   }
-  const place = nextPlace;
-  memory.subarray(0, BANKS_ROOM).set(bank.coefficients, place);
-  places.set(bank, place);
-  nextPlace += bank.coefficients.length;
+  memory.set(coefficients, nextPlace);
+  const place = nextPlace * 4;
+  places.set(stage.key, place);
+  nextPlace += coefficients.length;
   return place;
 }
 
-/** Writes the next `count` outputs over what lies at `from`, the first of them at `phase`. */
+/** Outputs `first` up to `first + count` of a stage, from inputs that begin with the first one needed. */
 export function convolve(
-  bank: FilterBank,
-  stride: number,
-  phase: number,
+  stage: Stage,
+  first: number,
+  count: number,
   from: Float32Array,
   to: Float32Array,
-  count: number,
 ): void {
-  const { taps, rows, phases, halfBand } = bank;
-  if (halfBand && stride === 2) {
-    polyphase.halve(from.byteOffset, placeOf(bank) * 4, taps, SCRATCH_AT * 4, to.byteOffset, count);
+  const { taps, rows, phases, stride, cutoff } = stage;
+  const filter = placeOf(stage);
+  // Every second coefficient of a filter that cuts at half the band is zero.
+  if (phases === 1 && stride === 2 && Math.abs(cutoff - 0.25) < 1e-12) {
+    polyphase.halve(from.byteOffset, filter, taps, scratch.byteOffset, to.byteOffset, count);
     return;
   }
   polyphase.convolve(
     from.byteOffset,
-    placeOf(bank) * 4,
+    filter,
     taps * 4,
     rows,
     phases,
-    phase,
+    (first * stride) % phases,
     Math.floor(stride / phases),
     stride % phases,
     to.byteOffset,

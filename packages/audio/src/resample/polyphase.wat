@@ -3,7 +3,7 @@
 ;; engine does not: the same loops in TypeScript take about ten times as long.
 ;; `node packages/audio/scripts/build-polyphase.ts` turns this file into polyphase.wasm.
 (module
-  (memory (export "memory") 64)
+  (memory (export "memory") 256)
 
   ;; Turns $count 16-bit samples into floats of -1..1, eight at a time: what follows the last one is written over.
   (func (export "widen") (param $from i32) (param $to i32) (param $count i32)

@@ -5,7 +5,7 @@ export type Encoding = 'pcm8' | 'pcm16' | 'pcm24' | 'pcm32' | 'float32' | 'float
 
 export interface SampleFormat {
   readonly bytes: number;
-  /** Fills `samples` from raw bytes that begin where an area of the kernel does, so that typed views line up. */
+  /** Fills `samples` from raw bytes. Both lie in areas of the kernel, at their beginning, so that typed views line up. */
   decode(raw: Uint8Array, samples: Float32Array): void;
 }
 
@@ -27,7 +27,7 @@ export const sampleFormats: Readonly<Record<Encoding, SampleFormat>> = {
   mulaw: { bytes: 1, decode: (raw, samples) => lookUp(raw, mulawTable, samples) },
 };
 
-/** Twenty-four decibels over full scale: beyond it a file holds something else than -1..1 samples. */
+/** Twenty-four decibels over full scale: beyond it a file has something else in it than -1..1 samples. */
 const LOUDEST_FLOAT = 16;
 
 const unsignedTable = Float32Array.from({ length: 256 }, (_, code) => (code - 128) / 128);
@@ -60,8 +60,8 @@ function clip(values: Float32Array | Float64Array, samples: Float32Array): void 
 
 function notASample(value: number): AudioError {
   const message = Number.isFinite(value)
-    ? `The recording holds floating-point samples far beyond full scale, which is -1 to 1. Scale them down and send it again.`
-    : `The recording holds samples that are not numbers (NaN or infinite). Export it again.`;
+    ? `The recording has floating-point samples far beyond full scale, which is -1 to 1. Scale them down and send it again.`
+    : `The recording has samples that are not numbers (NaN or infinite). Export it again.`;
   return new AudioError('unreadable_audio', message);
 }
 

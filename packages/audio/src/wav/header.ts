@@ -2,16 +2,18 @@ import type { ByteReader } from '../byte-reader.ts';
 import { AudioError } from '../errors.ts';
 import { type Encoding, sampleFormats } from './encodings.ts';
 
-export interface WavHeader {
+/** How samples are written down, one frame (a sample of every channel) after another. */
+export interface PcmFormat {
   readonly encoding: Encoding;
   readonly sampleRate: number;
   readonly channels: number;
-  /** Bytes of one sample of every channel. */
   readonly frameBytes: number;
+}
+
+export interface WavHeader {
+  readonly format: PcmFormat;
   /** As the header has it; null where the recorder left it open. */
   readonly dataBytes: number | null;
-  /** Bytes before the first sample. */
-  readonly dataStart: number;
 }
 
 const TAG_PCM = 1;
@@ -20,31 +22,29 @@ const TAG_ALAW = 6;
 const TAG_MULAW = 7;
 const TAG_EXTENSIBLE = 0xfffe;
 
-export const MOST_CHANNELS = 64;
-const MOST_CHUNKS = 10_000;
+const MOST_CHANNELS = 64;
+const MOST_CHUNKS = 1_000;
 const OPEN_SIZE = 0xffff_ffff;
 
 /**
- * Walks the chunks up to the first sample. Null where the file is a WAV whose samples are packed in
- * a way we do not unpack ourselves (ADPCM, MP3 in WAV, ...).
+ * Walks the chunks up to the first sample. Null where the samples are compressed in a way that we do not decode
+ * ourselves (ADPCM, MP3 in WAV, ...).
  */
 export async function readWavHeader(reader: ByteReader): Promise<WavHeader | null> {
   const riff = await reader.read(12);
   if (riff.length < 12) throw unreadable('it ends within its header');
-  let position = 12;
   let sizeFromDs64: number | null = null;
-  let format: Omit<WavHeader, 'dataBytes' | 'dataStart'> | null = null;
+  let format: PcmFormat | null = null;
 
   for (let chunks = 0; chunks < MOST_CHUNKS; chunks++) {
     const head = await reader.read(8);
     if (head.length < 8) throw unreadable(format ? 'it has no data chunk' : 'it ends before its fmt chunk');
-    position += 8;
     const id = String.fromCharCode(...head.subarray(0, 4));
     const size = uint32(head, 4);
 
     if (id === 'data') {
       if (format === null) throw unreadable('its data chunk comes before its fmt chunk');
-      return { ...format, dataBytes: dataSize(size, sizeFromDs64), dataStart: position };
+      return { format, dataBytes: dataSize(size, sizeFromDs64) };
     }
     let used = 0;
     if (id === 'ds64') {
@@ -58,13 +58,12 @@ export async function readWavHeader(reader: ByteReader): Promise<WavHeader | nul
       if (format === null) return null;
     }
     await reader.skip(size - used);
-    position += size;
-    if (size % 2 === 1) position += await skipPadding(reader);
+    if (size % 2 === 1) await skipPadding(reader);
   }
   throw unreadable(`it has more than ${MOST_CHUNKS} chunks before its sound`);
 }
 
-function readFormat(body: Uint8Array): Omit<WavHeader, 'dataBytes' | 'dataStart'> | null {
+function readFormat(body: Uint8Array): PcmFormat | null {
   if (body.length < 16) throw unreadable('its fmt chunk is cut short');
   let tag = uint16(body, 0);
   const channels = uint16(body, 2);
@@ -76,7 +75,7 @@ function readFormat(body: Uint8Array): Omit<WavHeader, 'dataBytes' | 'dataStart'
     tag = uint16(body, 24);
   }
   if (channels < 1 || channels > MOST_CHANNELS) {
-    throw unreadable(`its header speaks of ${channels} channels, where 1 to ${MOST_CHANNELS} are possible`);
+    throw unreadable(`its header names ${channels} channels, and 1 to ${MOST_CHANNELS} are possible`);
   }
   const encoding = encodingOf(tag, bits, frameBytes / channels);
   if (encoding === null) return null;
@@ -89,14 +88,14 @@ function encodingOf(tag: number, bits: number, container: number): Encoding | nu
   if (tag === TAG_FLOAT) {
     if (bits === 32) return 'float32';
     if (bits === 64) return 'float64';
-    throw unreadable(`its floating-point samples have ${bits} bits, where 32 and 64 are possible`);
+    throw unreadable(`its floating-point samples have ${bits} bits, and only 32 and 64 are possible`);
   }
   if (tag !== TAG_PCM) return null;
   // Samples of 12 or 20 bits stand at the top of a whole number of bytes, at times more than needed.
   const needed = Math.ceil(bits / 8);
   const bytes = Number.isInteger(container) && container > needed ? container : needed;
   const encoding = bits > 0 && ([null, 'pcm8', 'pcm16', 'pcm24', 'pcm32'] as const)[bytes];
-  if (!encoding) throw unreadable(`its samples have ${bits} bits, where 8 to 32 are possible`);
+  if (!encoding) throw unreadable(`its samples have ${bits} bits, and only 8 to 32 are possible`);
   return encoding;
 }
 
@@ -107,11 +106,9 @@ function dataSize(size: number, sizeFromDs64: number | null): number | null {
 }
 
 /** Chunks of odd length are followed by a zero, except by writers that forget it. */
-async function skipPadding(reader: ByteReader): Promise<number> {
+async function skipPadding(reader: ByteReader): Promise<void> {
   const [next] = await reader.peek(1);
-  if (next !== 0) return 0;
-  await reader.skip(1);
-  return 1;
+  if (next === 0) await reader.skip(1);
 }
 
 function unreadable(reason: string): AudioError {

@@ -115,7 +115,7 @@ export class AsynchProcessor {
   }
 
   async #process(claim: Claim): Promise<void> {
-    const { requests, blobs, metrics, logger } = this.#options;
+    const { requests, metrics, logger } = this.#options;
     const { request, lease, failedAttempts } = claim;
     const dropped = new AbortController();
     let progress = 0;
@@ -136,10 +136,10 @@ export class AsynchProcessor {
               progress = share;
             });
       const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome));
-      if (!stored) return;
-      metrics.jobs.inc({ outcome: 'result' in outcome ? 'completed' : 'failed' });
-      await blobs.eraseGroup(request.id);
-      await requests.deleteParts(request.id);
+      if (stored) metrics.jobs.inc({ outcome: 'result' in outcome ? 'completed' : 'failed' });
+      // Not stored: it is somebody else's now, or an earlier try was written without our knowing.
+      else if ((await requests.needingBlobs([request.id])).length > 0) return;
+      await this.#eraseAudio(request.id);
     } catch (error) {
       if (dropped.signal.aborted) return;
       const countAttempt = !this.#stopping.signal.aborted && !passes(error);
@@ -186,6 +186,17 @@ export class AsynchProcessor {
     } catch (error) {
       if (error instanceof AudioError && error.code !== 'overloaded') return { failure: asFailure(error) };
       throw error;
+    }
+  }
+
+  /** What cannot be erased now is found by the sweep. */
+  async #eraseAudio(requestId: string): Promise<void> {
+    const { requests, blobs, logger } = this.#options;
+    try {
+      await blobs.eraseGroup(requestId);
+      await requests.deleteParts(requestId);
+    } catch (error) {
+      logger.warn({ err: error, asynch_request: requestId }, 'the audio could not be erased yet');
     }
   }
 

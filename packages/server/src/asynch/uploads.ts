@@ -13,6 +13,7 @@ import { announcedBytes, type BodyTimeouts, bodyStream } from '../http/body.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
 import type { Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
+import { StoreUnavailableError } from '../stores/unavailable.ts';
 import { explainParts, plainEtag } from './explain-parts.ts';
 import type { AsynchMetrics } from './metrics.ts';
 import { ownRequest, requireUploading } from './requests.ts';
@@ -80,6 +81,7 @@ export class Uploads {
     requireUploading(await requests.find(requestId));
     const name = `${number}-${randomUUID()}`;
     const arrival = this.#begin(requestId, number);
+    let recording = false;
     try {
       const room = await this.#room(requestId, number, announcedBytes(body) ?? 0);
       const written = await blobs.write(requestId, name, this.#counted(body, arrival, requestId, room), {
@@ -87,11 +89,15 @@ export class Uploads {
         signal: arrival.replaced.signal,
       });
       checkPart(written, expected);
+      recording = true;
       await this.#record(requestId, { number, blob: name, ...written });
       metrics.partBytes.inc(written.bytes);
       return written;
     } catch (error) {
-      await blobs.erase(requestId, name).catch(() => undefined); // the sweep finds it otherwise
+      // A record whose writing was not confirmed may be there all the same; if it is not, the sweep finds the blob.
+      if (!recording || !(error instanceof StoreUnavailableError)) {
+        await blobs.erase(requestId, name).catch(() => undefined);
+      }
       arrival.replaced.signal.throwIfAborted();
       // The folder goes away when the request is deleted meanwhile; then that is what happened.
       if (!(error instanceof ProblemError)) requireUploading(await requests.find(requestId));

@@ -89,7 +89,10 @@ export interface RequestStore {
   create(request: NewRequest): Promise<AsynchRequest>;
   /** Every route. Null when unknown or deleted. One past its time is `expired`, whether or not `expire` has run. Never reads the result. */
   find(id: string): Promise<AsynchRequest | null>;
-  /** A part that begins to arrive: what the other parts of the request take, and everything else that its owner has stored. */
+  /**
+   * A part that begins to arrive: what the other parts of the request take, and what its owner has stored in all (these
+   * parts included). An earlier arrival of this very part counts in neither.
+   */
   usage(id: string, partNumber: number): Promise<{ bytesOfOtherParts: number; bytesOfOwner: number }>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;

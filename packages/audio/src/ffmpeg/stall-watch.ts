@@ -1,28 +1,28 @@
 /**
- * Notices that a child process is stuck: it neither takes nor gives a byte for so long, although
- * nobody else is to blame. Waiting for the recording to arrive or to be used is excused.
+ * Notices that a child process is stuck: it neither takes nor gives a byte for so long. While the recording is slow to
+ * arrive, or its user slow to take the output, the watch is paused.
  */
 export class StallWatch {
   readonly #timer: NodeJS.Timeout;
   #quietSince = performance.now();
-  #excuses = 0;
+  #pauses = 0;
   stalled = false;
 
   constructor(limitMs: number, onStall: () => void) {
     this.#timer = setInterval(() => {
-      if (this.#excuses > 0 || performance.now() - this.#quietSince < limitMs) return;
+      if (this.#pauses > 0 || performance.now() - this.#quietSince < limitMs) return;
       this.stalled = true;
       this.stop();
       onStall();
     }, limitMs / 10);
   }
 
-  excuse(): void {
-    this.#excuses++;
+  pause(): void {
+    this.#pauses++;
   }
 
   resume(): void {
-    this.#excuses--;
+    this.#pauses--;
     this.#quietSince = performance.now();
   }
 

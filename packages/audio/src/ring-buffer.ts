@@ -1,6 +1,6 @@
-/** The last so many samples of a stream, in a ring. */
-export class Recent {
-  readonly #ring: Float32Array;
+/** The last samples of a stream, up to a fixed number of them. */
+export class RingBuffer {
+  readonly #ring: Float32Array<ArrayBuffer>;
   /** How many samples there were so far. */
   end = 0;
 
@@ -19,7 +19,7 @@ export class Recent {
   }
 
   /** Oldest first; fewer than the ring holds where there were not so many yet. */
-  copy(): Float32Array {
+  copy(): Float32Array<ArrayBuffer> {
     const { length } = this.#ring;
     if (this.end <= length) return this.#ring.slice(0, this.end);
     const oldest = this.end % length;

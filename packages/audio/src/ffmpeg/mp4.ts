@@ -1,0 +1,114 @@
+import { AudioError } from '../errors.ts';
+import type { RecordingSource } from '../source.ts';
+
+/**
+ * Phones write the index of an MP4 file (the `moov` box) after the sound, and a reader that cannot seek, such as
+ * ffmpeg on a pipe, cannot use it there. Here the index is fetched first and sent ahead of the sound.
+ */
+interface Box {
+  readonly type: string;
+  readonly start: number;
+  readonly body: number;
+  readonly end: number;
+}
+
+const MOST_INDEX_BYTES = 32 * 1024 * 1024;
+/** Each one is a read of its own. Of files with more (fragmented ones) the index comes first anyway. */
+const MOST_TOP_BOXES = 64;
+/** Of the index; a track has some twenty. */
+const MOST_INNER_BOXES = 4096;
+const LONGEST_HEADER = 16;
+
+/** The file as a stream that ffmpeg can read without seeking; unchanged where there is nothing to move. */
+export async function* streamableMp4(source: RecordingSource): AsyncGenerator<Uint8Array> {
+  const boxes = await topBoxes(source);
+  const [first] = boxes;
+  const index = boxes.at(-1);
+  const soundComesFirst = boxes.some(({ type }) => type === 'mdat');
+  if (first?.type !== 'ftyp' || index?.type !== 'moov' || !soundComesFirst) {
+    yield* source.read();
+    return;
+  }
+  if (index.end - index.start > MOST_INDEX_BYTES) {
+    throw new AudioError(
+      'unreadable_audio',
+      'The index of this MP4 file is too large. Send the recording as WAV.',
+    );
+  }
+  const moved = await readAll(source, index.start, index.end);
+  shiftOffsets(moved, { from: first.end, to: index.start, by: moved.length });
+  yield* source.read(0, first.end);
+  yield moved;
+  yield* source.read(first.end, index.start);
+  if (index.end < source.size) yield* source.read(index.end, source.size);
+}
+
+/** The outermost boxes up to the index, as far as they make sense. */
+async function topBoxes(source: RecordingSource): Promise<Box[]> {
+  const found: Box[] = [];
+  for (let at = 0; at < source.size && found.length < MOST_TOP_BOXES; ) {
+    const header = await readAll(source, at, Math.min(at + LONGEST_HEADER, source.size));
+    const box = readBox(header, 0, source.size - at);
+    if (box === null) break;
+    found.push({ type: box.type, start: at, body: at + box.body, end: at + box.end });
+    if (box.type === 'moov') break;
+    at += box.end;
+  }
+  return found;
+}
+
+async function readAll(source: RecordingSource, start: number, end: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of source.read(start, end)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+interface Shift {
+  readonly from: number;
+  readonly to: number;
+  readonly by: number;
+}
+
+const CONTAINERS = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl']);
+const DEEPEST = 8;
+
+/** The index says where each piece of sound lies in the file: those that move are corrected. */
+function shiftOffsets(index: Buffer, shift: Shift): void {
+  let seen = 0;
+  const walk = (start: number, end: number, depth: number): void => {
+    for (let box = readBox(index, start, end); box !== null; box = readBox(index, box.end, end)) {
+      if (++seen > MOST_INNER_BOXES) return;
+      if (CONTAINERS.has(box.type) && depth < DEEPEST) walk(box.body, box.end, depth + 1);
+      if (box.type === 'stco' || box.type === 'co64') shiftTable(index, box, shift);
+    }
+  };
+  walk(0, index.length, 0);
+}
+
+function shiftTable(index: Buffer, box: Box, { from, to, by }: Shift): void {
+  if (box.end - box.body < 8) return;
+  const entryBytes = box.type === 'stco' ? 4 : 8;
+  const room = Math.floor((box.end - box.body - 8) / entryBytes);
+  const count = Math.min(index.readUInt32BE(box.body + 4), room);
+  // Recordings are far shorter than 4 GiB: of a 64-bit offset the lower half is enough.
+  for (let entry = 0, at = box.body + 4 + entryBytes; entry < count; entry++, at += entryBytes) {
+    const offset = index.readUInt32BE(at);
+    const isLong = entryBytes === 8 && index.readUInt32BE(at - 4) !== 0;
+    if (!isLong && offset >= from && offset < to) index.writeUInt32BE((offset + by) >>> 0, at);
+  }
+}
+
+/** The box that begins at `start`; null where there is none, or none that ends by `end`. */
+function readBox(bytes: Buffer, start: number, end: number): Box | null {
+  if (start + 8 > Math.min(end, bytes.length)) return null;
+  let size = bytes.readUInt32BE(start);
+  let body = start + 8;
+  if (size === 1) {
+    if (start + LONGEST_HEADER > bytes.length) return null;
+    size = Number(bytes.readBigUInt64BE(start + 8));
+    body = start + LONGEST_HEADER;
+  }
+  const boxEnd = size === 0 ? end : start + size;
+  if (boxEnd < body || boxEnd > end) return null;
+  return { type: bytes.toString('latin1', start + 4, start + 8), start, body, end: boxEnd };
+}
