@@ -48,8 +48,8 @@ export interface Clip {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Prepared samples are not counted before they reach a thread; this is how much sound they usually are. */
-const USUAL_PAYLOAD_SECONDS = 4.5;
+/** What is not counted before it reaches a thread is taken to be so much sound. */
+const USUAL_CLIP_SECONDS = 5;
 
 export class Classifier {
   readonly catalog: Catalog;
@@ -145,9 +145,9 @@ export class Classifier {
     return this.#queue.stats();
   }
 
-  /** What a discrete request that comes now would wait for a thread, from the measured pace. */
-  expectedWaitMs(): number {
-    return this.#queue.expectedWaitMs();
+  /** How long a discrete request waits that comes after so many others, from the measured pace. */
+  expectedWaitMs(requests: number): number {
+    return this.#queue.drainMs(requests * USUAL_CLIP_SECONDS);
   }
 
   /** Takes no new work, answers everything that was accepted, then ends the threads. */
@@ -169,11 +169,8 @@ export class Classifier {
     return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
   }
 
-  async #classifyJson(
-    data: Uint8Array,
-    signal: AbortSignal | undefined,
-  ): Promise<ClipPrediction> {
-    const options = { priority: 'discrete', seconds: USUAL_PAYLOAD_SECONDS, signal } as const;
+  async #classifyJson(data: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {
+    const options = { priority: 'discrete', seconds: USUAL_CLIP_SECONDS, signal } as const;
     const { outcome, queueMs } = await this.#queue.run({ kind: 'json', data }, options);
     const { models, speechSeconds, seconds, decodeMs, inferenceMs } = outcome;
     const timings = { decodeMs, queueMs, inferenceMs };

@@ -136,6 +136,11 @@ export class TaskQueue {
     return this.#pace.drainMs(waiting + secondsOf(this.#running) / 2, this.#pool.threads.size);
   }
 
+  /** How long the threads take for so much sound. */
+  drainMs(seconds: number): number {
+    return this.#pace.drainMs(seconds, this.#pool.threads.size);
+  }
+
   overloaded(): OverloadedError {
     return new OverloadedError(Math.max(1, Math.ceil(this.expectedWaitMs() / 1_000)));
   }

@@ -12,9 +12,9 @@ const DRAIN_BYTES = 64 * 1024 * 1024;
  */
 export function drainUnreadBodies(app: FastifyInstance): void {
   app.addHook('onSend', async (request, reply) => {
-    const { headers, complete } = request.raw;
+    const { headers, complete, readableEnded } = request.raw;
     const hasBody = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined;
-    if (!hasBody || complete) return;
+    if (!hasBody || complete || readableEnded) return;
     reply.removeHeader('connection');
     drainUnreadBody(request.raw, reply.raw);
   });

@@ -14,19 +14,18 @@ const CLIENT_CLOSED_REQUEST = 499;
 /** One line and one count for each request. The route's pattern, not the address: a query may hold a secret. */
 export function logRequests(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onRequest', (request, reply, next) => {
-    reply.raw.once('close', () => {
+    const note = (status: number, message: string) => {
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;
-      const status = reply.raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST;
-      const { elapsedTime } = reply;
       metrics.requests.inc({ method, route, status });
-      metrics.latency.observe({ method, route }, elapsedTime / 1000);
+      metrics.latency.observe({ method, route }, reply.elapsedTime / 1000);
       const level = request.routeOptions.config.probe && status < 500 ? 'debug' : 'info';
-      const line = { method, route, status, ms: Math.round(elapsedTime), key: request.caller?.logId };
-      request.log[level](
-        line,
-        status === CLIENT_CLOSED_REQUEST ? 'client closed the connection' : 'answered',
-      );
+      const line = { method, route, status, ms: Math.round(reply.elapsedTime), key: request.caller?.logId };
+      request.log[level](line, message);
+    };
+    reply.raw.once('finish', () => note(reply.statusCode, 'answered'));
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) note(CLIENT_CLOSED_REQUEST, 'the client closed the connection');
     });
     next();
   });

@@ -10,14 +10,16 @@ import { findFfmpeg } from '@undertone/audio';
 import { Classifier } from '@undertone/classifier';
 import { formatTimestamp, MODELS, type ModelId, PATHS } from '@undertone/contract';
 import { toResult } from '../../src/index.ts';
-import { sharedClassifier, tempDir, testApp } from '../support/app.ts';
+import { tempDir, testApp } from '../support/app.ts';
 import { wav, wavHeader } from '../support/wav.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
 import { longWav } from './support/long-wav.ts';
 import { problemOf } from './support/problem.ts';
 
 const ffmpegPath = await findFfmpeg();
-const service = await testApp({}, { processorTimes: { renewEveryMs: 100 } });
+const classifier = await Classifier.start({ workers: 1 });
+after(() => classifier.close());
+const service = await testApp({}, { classifier, processorTimes: { renewEveryMs: 100 } });
 const client = await AsynchClient.of(service);
 service.services.processor.start();
 
@@ -38,7 +40,6 @@ async function voices(seconds: number): Promise<Buffer> {
 
 /** What the model says of each window, without any of the machinery in between. */
 async function directly(file: Uint8Array, model: ModelId, stepSeconds: number) {
-  const classifier = await sharedClassifier();
   const source = {
     size: file.length,
     async *read(start = 0, end = file.length) {
@@ -161,9 +162,7 @@ describe('a recording that cannot be used', () => {
   }
 
   test('of a format that needs ffmpeg, on a machine without it, fails as unreadable and says why', async () => {
-    const classifier = await Classifier.start({ workers: 1, ffmpegPath: null });
-    after(() => classifier.close());
-    const bare = await testApp({}, { classifier });
+    const bare = await testApp();
     bare.services.processor.start();
     const bareClient = await AsynchClient.of(bare);
     const id = await bareClient.upload(Buffer.concat([Buffer.from('OggS'), randomBytes(5000)]));
@@ -199,7 +198,6 @@ describe('while it is processed', () => {
     assert.equal((await client.delete(id)).status, 204);
     await problemOf(await client.prediction(id), 'not_found');
     assert.deepEqual(await filesOf(service.dataDir), []);
-    const classifier = await sharedClassifier();
     const atWork = () => classifier.stats().busy + classifier.stats().queued.asynch;
     while (atWork() > 0) await sleep(10);
   });

@@ -36,9 +36,9 @@ export interface TestApp {
 
 let classifier: Promise<Classifier> | undefined;
 
-/** The real model, one thread, once for each test file. */
+/** The real model, one thread, once for each test file. Without ffmpeg, as on a machine that has none. */
 export function sharedClassifier(): Promise<Classifier> {
-  classifier ??= Classifier.start({ workers: 1 });
+  classifier ??= Classifier.start({ workers: 1, ffmpegPath: null });
   return classifier;
 }
 
