@@ -9,7 +9,7 @@ import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
 import type { Settings } from '@undertone/server';
 import type { SettingName } from './settings-flags.ts';
-import { UserError } from './user-error.ts';
+import { isExpected, UserError } from './user-error.ts';
 
 /** What a check found and, unless it is ok, how to fix it. */
 export interface Finding {
@@ -174,15 +174,25 @@ async function checkMemory(): Promise<Finding> {
   );
 }
 
-/** An error of the stores as a sentence for the user, in the words of the check where that finds the reason. */
+/** An error that may come from the data folder, as a sentence for the user where it does. */
 export async function explainStorage(cause: unknown, dataDir: string): Promise<unknown> {
+  if (isExpected(cause)) return cause;
   const { state, found, fix } = await checkDataDir({ dataDir });
   if (state === 'error') return new UserError(`The data folder ${found}. ${fix}`, { cause });
-  const { name, message, code } = cause as NodeJS.ErrnoException;
-  const ofStores =
-    name === 'StoreUnavailableError' || code === 'ERR_SQLITE_ERROR' || message.includes(dataDir);
-  if (!ofStores) return cause;
-  return new UserError(`The data folder ${dataDir} cannot be used: ${message}`, { cause });
+  const reason = (cause as Error).name === 'StoreUnavailableError' ? cause : await whyNotOpened(dataDir);
+  if (reason === null) return cause;
+  return new UserError(`The data folder ${dataDir} cannot be used: ${(reason as Error).message}`, { cause });
+}
+
+async function whyNotOpened(dataDir: string): Promise<unknown> {
+  const { openStores } = await import('@undertone/server');
+  try {
+    const stores = await openStores({ dataDir }, { kind: 'local' });
+    await stores.close();
+    return null;
+  } catch (error) {
+    return error;
+  }
 }
 
 async function nearestFolder(path: string): Promise<string> {

@@ -8,7 +8,14 @@ export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
-/** What to print about an error: a sentence where the user can do something about it, a stack where it is our bug. */
+const EXPECTED = [UserError, AudioError, ModelFilesError, SettingsError, UndertoneError];
+
+/** Does its message tell the user what to do? Any other error is our bug. */
+export function isExpected(error: unknown): error is Error {
+  return EXPECTED.some((kind) => error instanceof kind);
+}
+
+/** What to print about an error: a sentence for the user, or a stack where it is our bug. */
 export function explain(error: unknown): string {
   if (error instanceof SettingsError) {
     const { problems } = error;
@@ -17,10 +24,7 @@ export function explain(error: unknown): string {
   if (error instanceof UndertoneError && error.code === 'connection_failed') {
     return `${error.message} Is the server running? \`undertone serve\` starts one.`;
   }
-  const expected = [UserError, AudioError, ModelFilesError, UndertoneError].some(
-    (kind) => error instanceof kind,
-  );
-  if (expected) return (error as Error).message;
+  if (isExpected(error)) return error.message;
   return `Unexpected error: ${error instanceof Error ? error.stack : String(error)}`;
 }
 

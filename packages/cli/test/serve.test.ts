@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
-import { SETTINGS } from '@undertone/server';
+import { DATABASE_FILE, SETTINGS } from '@undertone/server';
 import { serve, temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
 const KEY = /\but_[0-9a-f]{12}_[\w-]{43}\b/;
@@ -102,6 +102,20 @@ test('a data folder that is a file is named, with the way out', async (t) => {
   const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', file]);
   assert.equal(code, 1);
   assert.match(stderr, /^undertone: The data folder .*file is not a folder\..*--data-dir/);
+});
+
+test('a damaged database is named, by serve and by keys, without a stack', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  await writeFile(join(dataDir, DATABASE_FILE), 'this is not a database, whatever its name says');
+  for (const args of [
+    ['serve', '--port', '0'],
+    ['keys', 'create', 'laptop'],
+  ]) {
+    const { code, stdout, stderr } = await undertone([...args, '--data-dir', dataDir]);
+    assert.deepEqual([code, stdout], [1, ''], stderr);
+    assert.match(stderr, /^undertone: The data folder .* cannot be used: .*not a database/);
+    assert.doesNotMatch(stderr, /\n\s+at /);
+  }
 });
 
 test('a models folder without models is named, with the way out', async (t) => {

@@ -2,7 +2,7 @@ import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { explainStorage } from '../checks.ts';
 import { asEnvironment, FLAG_NAMES, settingFlag, WITHOUT_FLAG } from '../settings-flags.ts';
-import { isUsageError, UserError } from '../user-error.ts';
+import { UserError } from '../user-error.ts';
 
 const { env, description } = SETTINGS[WITHOUT_FLAG];
 
@@ -40,7 +40,6 @@ async function explainStart(
   error: unknown,
   environment: Record<string, string | undefined>,
 ): Promise<unknown> {
-  if (isUsageError(error)) return error;
   const { code, syscall } = error as NodeJS.ErrnoException;
   const host = environment[SETTINGS.host.env];
   const port = environment[SETTINGS.port.env];
