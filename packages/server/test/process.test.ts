@@ -197,7 +197,7 @@ test('a key that is stored and in the environment is one caller, and refused whe
   const client = new AsynchClient(`http://127.0.0.1:${await port(server)}`, key);
   const { request_id } = (await (await client.initiate({})).json()) as InitiateResult;
   assert.equal((await stores.requests.find(request_id))?.owner, record.id);
-  assert.ok(server.output().includes(`"key":"${record.id}"`));
+  while (!server.output().includes(`"key":"${record.id}"`)) await sleep(20);
   await stores.keys.revoke('me');
   for (let status = 200; status !== 401; await sleep(50)) {
     ({ status } = await client.prediction(request_id));

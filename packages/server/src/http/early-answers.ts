@@ -32,7 +32,7 @@ function drainUnreadBody(request: IncomingMessage, response: ServerResponse): vo
     const done = request.complete || socket.destroyed;
     if (done || performance.now() > deadline || socket.bytesRead - startBytes > DRAIN_BYTES) {
       clearInterval(timer);
-      if (!done) socket.destroy();
+      if (!done) request.destroy();
       else if (wantsClose) socket.end();
     }
   }, 50);

@@ -23,6 +23,8 @@ export async function openLocalStores({ dataDir, now = Date.now }: LocalStoresOp
   return {
     requests: new SqliteRequestStore(database, now),
     keys: new SqliteKeyStore(database, now),
-    close: async () => connection.close(),
+    close: async () => {
+      if (connection.isOpen) connection.close();
+    },
   };
 }

@@ -27,8 +27,9 @@ export class RetryingDatabase {
     return retryWhileBusy(() => Number(this.#prepare(sql).run(values).changes));
   }
 
-  get<Row>(sql: string, values: Values = {}): Promise<Row | undefined> {
-    return retryWhileBusy(() => this.#prepare(sql).get(values) as Row | undefined);
+  /** The first row. Not by `StatementSync.get`: with RETURNING it hides that the commit failed. */
+  async get<Row>(sql: string, values: Values = {}): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, values))[0];
   }
 
   all<Row>(sql: string, values: Values = {}): Promise<Row[]> {

@@ -53,14 +53,8 @@ export class SqliteRequestStore implements RequestStore {
     this.#now = now;
   }
 
-  async create({
-    id,
-    owner,
-    uploadId,
-    model,
-    intervalSeconds,
-    partCount,
-  }: NewRequest): Promise<AsynchRequest> {
+  async create(request: NewRequest): Promise<AsynchRequest> {
+    const { id, owner, uploadId, model, intervalSeconds, partCount } = request;
     const now = this.#now();
     const expiresAt = now + ASYNCH_LIMITS.retentionSeconds * 1000;
     const row = await this.#database.get<Row>(
@@ -92,28 +86,16 @@ export class SqliteRequestStore implements RequestStore {
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart> {
     const { number, blob, etag, bytes } = part;
     return this.#database.transaction((prepare): AddedPart => {
-      const usage = prepare(`${USAGE} WHERE id = :id AND state = 'uploading' AND expires_at > :now`).get({
-        id,
-        number,
-        now: this.#now(),
-      }) as Usage | undefined;
+      const uploading = `${USAGE} WHERE id = :id AND state = 'uploading' AND expires_at > :now`;
+      const usage = prepare(uploading).get({ id, number, now: this.#now() }) as Usage | undefined;
       if (usage === undefined) return { added: false, why: 'not_uploading' };
-      const { ofOtherParts, replaced } = usage;
+      const total = usage.ofOtherParts + bytes;
       const usedBytes = usage.ofOwner ?? 0;
-      if (ofOtherParts + bytes > limits.maxRequestBytes) return { added: false, why: 'file_too_large' };
+      if (total > limits.maxRequestBytes) return { added: false, why: 'file_too_large' };
       if (usedBytes + bytes > limits.maxOwnerBytes) return { added: false, why: 'storage_limit', usedBytes };
-      prepare('INSERT OR REPLACE INTO parts VALUES (:id, :number, :blob, :etag, :bytes)').run({
-        id,
-        number,
-        blob,
-        etag,
-        bytes,
-      });
-      prepare('UPDATE requests SET stored_bytes = :bytes WHERE id = :id').run({
-        id,
-        bytes: ofOtherParts + bytes,
-      });
-      return { added: true, replaced };
+      prepare('INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)').run(id, number, blob, etag, bytes);
+      prepare('UPDATE requests SET stored_bytes = ? WHERE id = ?').run(total, id);
+      return { added: true, replaced: usage.replaced };
     });
   }
 
@@ -145,7 +127,7 @@ export class SqliteRequestStore implements RequestStore {
       `UPDATE requests SET state = 'processing', lease = :lease, lease_until = :until, progress = 0,
          failed_attempts = failed_attempts + (state = 'processing')
        WHERE id = (
-         SELECT id FROM requests
+         SELECT id FROM requests INDEXED BY requests_waiting
          WHERE state IN ('queued', 'processing') AND expires_at > :now
            AND (state = 'queued' OR lease_until < :now AND lease NOT IN (SELECT value FROM json_each(:running)))
          ORDER BY queued_at, id LIMIT 1)
@@ -156,19 +138,12 @@ export class SqliteRequestStore implements RequestStore {
     return { request: asRequest(row, 'processing', 0), lease, failedAttempts: row.failed_attempts };
   }
 
-  renew(
-    id: string,
-    lease: string,
-    { leaseMs, progress }: { leaseMs: number; progress: number },
-  ): Promise<boolean> {
+  renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean> {
     const now = this.#now();
-    return this.#changes(`UPDATE requests SET progress = :progress, lease_until = :until WHERE ${HELD}`, {
-      id,
-      lease,
-      now,
-      progress,
-      until: now + leaseMs,
-    });
+    const { progress } = options;
+    const until = now + options.leaseMs;
+    const renewal = `UPDATE requests SET progress = :progress, lease_until = :until WHERE ${HELD}`;
+    return this.#changes(renewal, { id, lease, now, progress, until });
   }
 
   /** It keeps its place in the queue. */
@@ -203,9 +178,8 @@ export class SqliteRequestStore implements RequestStore {
       { id, now: this.#now() },
     );
     if (row === undefined) return null;
-    return row.result === null
-      ? { failure: JSON.parse(row.failure ?? '') as Failure }
-      : { result: row.result };
+    if (row.result !== null) return { result: row.result };
+    return { failure: JSON.parse(row.failure ?? '') as Failure };
   }
 
   deleteParts(id: string): Promise<void> {
@@ -230,9 +204,11 @@ export class SqliteRequestStore implements RequestStore {
   async expire(): Promise<void> {
     const now = this.#now();
     await this.#database.transaction((prepare) => {
-      const due = `expires_at <= :now AND state NOT IN ('expired', 'deleted')`;
-      leaveTombstones(prepare, 'expired', due, { now });
-      prepare('DELETE FROM requests WHERE expires_at <= ?').run(now - TOMBSTONE_MS);
+      // All states are named, so that the index on state and expiry serves.
+      const alive = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed')`;
+      leaveTombstones(prepare, 'expired', `${alive} AND expires_at <= :now`, { now });
+      const tombstones = `state IN ('expired', 'deleted')`;
+      prepare(`DELETE FROM requests WHERE ${tombstones} AND expires_at <= ?`).run(now - TOMBSTONE_MS);
     });
     // What was erased is still in the log of the database until that is emptied.
     await this.#database.get('PRAGMA wal_checkpoint(TRUNCATE)');

@@ -64,8 +64,14 @@ class StoreThread {
       }
       if (started && !this.#closed) void this.#restart(why);
     });
-    await new Promise((resolve, reject) => this.#pending.set(0, { method: 'open', resolve, reject }));
-    started = true;
+    try {
+      await new Promise((resolve, reject) => this.#pending.set(0, { method: 'open', resolve, reject }));
+      started = true;
+    } catch (error) {
+      // Only when it has exited may the next one start.
+      await worker.terminate();
+      throw error;
+    }
   }
 
   async #restart(why: Error): Promise<void> {
@@ -121,8 +127,8 @@ class StoreThread {
     pending.resolve(answer.value);
     const late = pending.timedOut && pending.method === 'claim' ? (answer.value as Claim | null) : null;
     // Nobody knows of this lease; if it ran out, that would count as a failed attempt.
-    if (late)
-      this.#call('requests', 'requeue', [late.request.id, late.lease, { countAttempt: false }]).catch(ignore);
+    const args = late ? [late.request.id, late.lease, { countAttempt: false }] : [];
+    if (late) this.#call('requests', 'requeue', args).catch(() => undefined);
   }
 
   async close(): Promise<void> {
@@ -149,5 +155,3 @@ function asError({ name, message, reason, cause }: SentError): Error {
   if (reason !== undefined) return new StoreUnavailableError(reason, { cause });
   return Object.assign(new Error(message, { cause }), { name });
 }
-
-function ignore(): void {}

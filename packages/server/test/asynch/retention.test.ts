@@ -58,7 +58,7 @@ describe('what is kept', () => {
 
     service.services.processor.start();
     const result = await client.result(upload.request_id);
-    await eventually(async () => (await readdir(join(service.dataDir, 'uploads'))).length === 0);
+    await eventually(async () => (await service.stores.blobs.groups()).length === 0);
     assert.deepEqual(await client.result(upload.request_id), result, 'the result stays');
     const bytes = await everything(service.dataDir);
     assert.ok(bytes.includes(JSON.stringify(result.emotions)));
