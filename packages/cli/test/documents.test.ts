@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DEFAULT_ASYNCH_URL, DEFAULT_DISCRETE_URL, DEFAULT_PORT, PATHS } from '@undertone/contract';
+import { DEFAULT_PORT, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
 import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from './support/documents.ts';
 import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
@@ -54,8 +54,7 @@ async function run({ language, text }: Block): Promise<string> {
     env: {
       ...exampleEnvironment(dataDir),
       SERVICE_API_KEY: key,
-      SERVICE_DISCRETE_URL: onItsPort(DEFAULT_DISCRETE_URL),
-      SERVICE_ASYNCH_URL: onItsPort(DEFAULT_ASYNCH_URL),
+      SERVICE_URL: onItsPort(DEFAULT_URL),
     },
   });
   return stdout;
