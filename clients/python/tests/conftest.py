@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import AsyncEmotionClient, EmotionClient
-from undertone._tasks import TaskRunner
-from undertone._threads import ThreadRunner, _Lanes
+from undertone_client import AsyncEmotionClient, EmotionClient
+from undertone_client._tasks import TaskRunner
+from undertone_client._threads import ThreadRunner, _Lanes
 
 from .support.clients import Twin, scrambled
 from .support.flaky_server import FlakyServer

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import undertone
-from undertone import (
+import undertone_client
+from undertone_client import (
     ConfigError,
     EmotionClient,
     InvalidRequestIdError,
@@ -20,13 +20,13 @@ from undertone import (
     UndertoneError,
     UploadFailedError,
 )
-from undertone import _retry as retry
-from undertone._checks import NUMBERS
-from undertone._failure import failing_as
-from undertone._poll import check_request_id
-from undertone._source import base_name
-from undertone._upload import is_etag_of, plan_parts
-from undertone._urls import join_url, models_url, with_query
+from undertone_client import _retry as retry
+from undertone_client._checks import NUMBERS
+from undertone_client._failure import failing_as
+from undertone_client._poll import check_request_id
+from undertone_client._source import base_name
+from undertone_client._upload import is_etag_of, plan_parts
+from undertone_client._urls import join_url, models_url, with_query
 
 from .support.clients import scrambled
 from .support.flaky_server import Fault
@@ -166,7 +166,7 @@ def test_the_schedule_of_retries(
     if row["ends"] is None:
         perform(twin, row["operation"], known, **upload)
     else:
-        with pytest.raises(getattr(undertone, row["ends"])):
+        with pytest.raises(getattr(undertone_client, row["ends"])):
             perform(twin, row["operation"], known, **upload)
     assert len(waits) == len(row["waits"])
     for wait, (least, most) in zip(waits, row["waits"]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Callable
 
 import pytest
 
-from undertone import EmotionClient, PredictionTimeoutError, Progress
+from undertone_client import EmotionClient, PredictionTimeoutError, Progress
 
 from .support.clients import MIB, scrambled
 from .support.flaky_server import TIMELINE, Fault, FlakyServer
@@ -83,8 +83,8 @@ def test_a_listener_that_fails_does_not_stop_the_upload(
 
 
 MEASURED = """
-import asyncio, inspect, pathlib, re, sys, undertone
-client = getattr(undertone, sys.argv[1])()
+import asyncio, inspect, pathlib, re, sys, undertone_client
+client = getattr(undertone_client, sys.argv[1])()
 async def main():
     request_id = client.asynch.upload(sys.argv[2])
     if inspect.isawaitable(request_id): await request_id
@@ -119,8 +119,8 @@ def test_300_mb_with_the_default_settings_take_less_than_120_mb_of_memory_and_sh
 
 
 INTERRUPTED = """
-import json, sys, threading, time, undertone
-client = undertone.EmotionClient(part_size=1024 * 1024)
+import json, sys, threading, time, undertone_client
+client = undertone_client.EmotionClient(part_size=1024 * 1024)
 print("ready", flush=True)
 try:
     getattr(client.asynch, sys.argv[1])(*sys.argv[2:])
@@ -131,9 +131,9 @@ except KeyboardInterrupt:
 """
 
 ASYNC_INTERRUPTED = """
-import asyncio, json, sys, threading, time, undertone
+import asyncio, json, sys, threading, time, undertone_client
 async def main():
-    async with undertone.AsyncEmotionClient(part_size=1024 * 1024) as client:
+    async with undertone_client.AsyncEmotionClient(part_size=1024 * 1024) as client:
         print("ready", flush=True)
         await getattr(client.asynch, sys.argv[1])(*sys.argv[2:])
 try:

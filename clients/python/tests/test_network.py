@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import AsyncEmotionClient, ConfigError, UndertoneError, UploadFailedError
+from undertone_client import AsyncEmotionClient, ConfigError, UndertoneError, UploadFailedError
 
 from .support.clients import MIB, scrambled
 from .support.flaky_server import KEY, Fault, FlakyServer
@@ -167,7 +167,7 @@ def test_no_log_and_no_error_gives_away_the_key_a_signature_or_the_name_of_the_f
     with pytest.raises(UploadFailedError) as caught:
         twin.asynch.upload(make_file(1000, "my-therapist.wav"))
     lines = [record.getMessage() for record in caplog.records]
-    assert sum(record.name == "undertone" for record in caplog.records) > 5
+    assert sum(record.name == "undertone_client" for record in caplog.records) > 5
     for text in [*lines, str(caught.value), repr(caught.value), repr(twin.client), repr(twin.client._config)]:
         for secret in (KEY, "secret-signature", "my-therapist"):
             assert secret not in text
@@ -186,7 +186,7 @@ def test_a_server_that_is_not_there_is_said_to_be_so_with_the_cause(make_twin: M
 
 
 def test_a_server_that_never_answers_is_given_up_in_time(make_twin: MakeTwin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("undertone._upload._STALL_SECONDS", 0.3)
+    monkeypatch.setattr("undertone_client._upload._STALL_SECONDS", 0.3)
     server = FlakyServer()
     server.faults = lambda seen: Fault("slow", seconds=1) if seen.route == "part" else None
     try:

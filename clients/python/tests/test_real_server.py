@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import undertone
-from undertone import InvalidRequestIdError, PredictionFailedError, PredictionTimeoutError, RequestFailedError
+import undertone_client
+from undertone_client import InvalidRequestIdError, PredictionFailedError, PredictionTimeoutError, RequestFailedError
 
 from .support.clients import MIB, scrambled
 from .support.real_server import VOICES
@@ -34,7 +34,7 @@ def test_a_short_recording_gets_its_emotion_with_any_model(real: RealServer, mak
 
 def test_prepared_samples_get_the_same_answer_however_they_are_given(real: RealServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**real.settings)
-    prepared = undertone.prepare(VOICES / "happy-1039.wav")
+    prepared = undertone_client.prepare(VOICES / "happy-1039.wav")
     once = twin.discrete.emotions(samples=prepared, sample_rate=44_100)
     again = twin.discrete.emotions(samples=prepared.reshape(-1, 1), sample_rate=44_100.0)
     assert once == again

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from undertone import AsynchResult, DiscreteResult, MissingPackageError, ModelList, TimelineElement
-from undertone._drawing import MAX_BLOCKS, blocks_of
+from undertone_client import AsynchResult, DiscreteResult, MissingPackageError, ModelList, TimelineElement
+from undertone_client._drawing import MAX_BLOCKS, blocks_of
 
 from .support.flaky_server import DISCRETE_ANSWER, MODELS, TIMELINE
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import (
+from undertone_client import (
     ConfigError,
     InvalidRequestIdError,
     MissingApiKeyError,
@@ -70,10 +70,10 @@ class TestClientConstruction:
     ) -> None:
         flaky.pending_polls = 1
         program = (
-            "import asyncio, inspect, sys, undertone\n"
+            "import asyncio, inspect, sys, undertone_client\n"
             "settings = {'show_progress': False} if sys.argv[2] == 'no' else {}\n"
             "async def main():\n"
-            "    client = getattr(undertone, sys.argv[1])(**settings)\n"
+            "    client = getattr(undertone_client, sys.argv[1])(**settings)\n"
             "    result = client.asynch.classify(b'x' * 1000, interval=1000)\n"
             "    print((await result if inspect.isawaitable(result) else result).status)\n"
             "    closed = client.close()\n"
@@ -152,22 +152,22 @@ class TestEnvironmentVariables:
         level: str,
         spoken: set[str],
     ) -> None:
-        logger = logging.getLogger("undertone")
+        logger = logging.getLogger("undertone_client")
         monkeypatch.setattr(logger, "level", logger.level)
         monkeypatch.setenv("SERVICE_LOG_LEVEL", level)
         addressed.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
         twin = make_twin()
         logger.setLevel(logger.level)  # forget what logging has worked out before
         twin.asynch.upload(scrambled(10))
-        assert {record.levelname for record in caplog.records if record.name == "undertone"} == spoken
+        assert {record.levelname for record in caplog.records if record.name == "undertone_client"} == spoken
 
     def test_service_log_level_is_heard_on_stderr_of_a_program_that_has_no_logging_of_its_own(
         self, flaky: FlakyServer
     ) -> None:
-        program = "import sys, undertone\n{}\nundertone.EmotionClient().asynch.upload(b'x')"
+        program = "import sys, undertone_client\n{}\nundertone_client.EmotionClient().asynch.upload(b'x')"
         loud = {**flaky.environment, "SERVICE_LOG_LEVEL": "INFO"}
         _, err = start(program.format(""), loud).communicate(timeout=30)
-        assert re.fullmatch(r"undertone INFO: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
+        assert re.fullmatch(r"undertone_client INFO: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
         configured = "import logging; logging.basicConfig(format='mine: %(message)s')"
         _, err = start(program.format(configured), loud).communicate(timeout=30)
         assert re.fullmatch(r"mine: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)

@@ -34,7 +34,7 @@ class ClientBase:
         :param retry_attempts: retries of every asynch call but the parts, 0 to 100
         :param discrete_url: the full address of a discrete endpoint; read from SERVICE_DISCRETE_URL when absent
         :param asynch_url: the base address of an asynch interface; read from SERVICE_ASYNCH_URL when absent
-        :param log_level: DEBUG, INFO, WARNING or ERROR for the logger ``undertone``; read from
+        :param log_level: DEBUG, INFO, WARNING or ERROR for the logger ``undertone_client``; read from
             SERVICE_LOG_LEVEL when absent
         """
         self._config = resolve_config(

@@ -1,4 +1,4 @@
-"""The logger `undertone`. Keys, signatures, file names and audio are never handed to it."""
+"""The logger `undertone_client`. Keys, signatures, file names and audio are never handed to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-logger = logging.getLogger("undertone")
+logger = logging.getLogger("undertone_client")
 
 _ours: ContextVar[bool] = ContextVar("undertone_request", default=False)
 
@@ -52,7 +52,7 @@ class _Stderr(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not logging.getLogger().handlers:
-            tqdm.write(f"undertone {record.levelname}: {record.getMessage()}", file=sys.stderr)
+            tqdm.write(f"undertone_client {record.levelname}: {record.getMessage()}", file=sys.stderr)
 
 
 def _is_not_ours(_record: logging.LogRecord) -> bool:
