@@ -68,6 +68,13 @@ def test_a_result_is_a_plain_dict_when_asked_and_survives_copying_and_pickling(
         result.status = "other"
 
 
+def test_the_seconds_of_speech_are_kept_where_the_server_told_them() -> None:
+    told = {**DISCRETE_ANSWER, "speech_seconds": 0}
+    assert DiscreteResult.from_dict(told).speech_seconds == 0
+    assert DiscreteResult.from_dict(told).to_dict() == told
+    assert DiscreteResult.from_dict(DISCRETE_ANSWER).speech_seconds is None
+
+
 def test_the_elements_of_a_time_line_know_their_place_in_seconds() -> None:
     elements = AsynchResult.from_dict({**RESULT, "emotions": TIMELINE}).emotions
     assert [element.seconds for element in elements] == [0, 5, 6010]

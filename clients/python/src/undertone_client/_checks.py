@@ -43,7 +43,7 @@ def default(name: str) -> int:
 
 
 def number_problem(name: str, value: Any) -> str | None:
-    """Say what is wrong with a number, and how to mend it."""
+    """Say what is wrong with a number, and how to fix it."""
     limits = NUMBERS[name]
     try:
         # Takes numpy's whole numbers too, and neither floats nor text. A bool is no number here.

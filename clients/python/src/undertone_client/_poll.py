@@ -4,50 +4,38 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from . import _retry
 from ._answers import read_json
 from ._progress import Progress
-from ._steps import Send, Steps, wait
 from ._urls import join_url
 from .errors import InvalidRequestIdError, PredictionTimeoutError
 from .results import AsynchResult
 
 if TYPE_CHECKING:
-    from ._calls import Context
     from ._progress import Reporter
+    from ._session import Session
 
-_STILL_GOING = 202
+#: Where no interval is given, the first wait in milliseconds, which grows up to the longest one.
+_FIRST_MS, _GROWTH, _LONGEST_MS = 500, 1.5, 5000
 
-
-@dataclass(frozen=True)
-class PollSettings:
-    """How often to ask (None asks until there is an end), and the wait between two tries."""
-
-    max_tries: int | None
-    interval_ms: int
+_ACCEPTED = 202
 
 
-@dataclass(frozen=True)
-class Pending:
-    """What the service says while there is no result yet."""
-
-    status: str
-    progress: float
-
-
-def poll_result(context: Context, request_id: str, settings: PollSettings, reporter: Reporter) -> Steps[AsynchResult]:
-    """Ask, wait, and ask again."""
+async def poll_result(
+    session: Session, request_id: str, max_tries: int | None, interval_ms: int | None, reporter: Reporter
+) -> AsynchResult:
+    """Ask, wait, and ask again: `max_tries` times, or until there is an end."""
     for tries in itertools.count(1):
-        answer = yield from _ask(context, request_id)
+        answer = await _ask(session, request_id)
         if isinstance(answer, AsynchResult):
             reporter.report(Progress("completed", 1, request_id))
             return answer
-        reporter.report(Progress(answer.status, answer.progress, request_id))
-        if settings.max_tries is not None and tries >= settings.max_tries:
-            raise _timed_out(request_id, answer, tries, settings.interval_ms)
-        yield from wait(settings.interval_ms)
+        reporter.report(answer)
+        if max_tries is not None and tries >= max_tries:
+            raise _timed_out(answer, tries)
+        await _retry.wait(_paced(tries) if interval_ms is None else interval_ms)
     raise AssertionError  # the count has no end
 
 
@@ -61,25 +49,29 @@ def check_request_id(request_id: Any) -> None:
     )
 
 
-def _ask(context: Context, request_id: str) -> Steps[AsynchResult | Pending]:
-    url = join_url(context.config.asynch_url, "/prediction", {"request_id": request_id})
-    answer = yield from context.call_patiently("Asking for the result", Send("GET", url))
+async def _ask(session: Session, request_id: str) -> AsynchResult | Progress:
+    url = join_url(session.config.asynch_url, "/prediction", {"request_id": request_id})
+    answer = await session.call_with_retries("Asking for the result", "GET", url)
 
-    def parse(value: dict[str, Any]) -> AsynchResult | Pending:
+    def parse(value: dict[str, Any]) -> AsynchResult | Progress:
         if value["status"] == "completed":
             return AsynchResult.from_dict(value)
-        if answer.status != _STILL_GOING:
+        if answer.status_code != _ACCEPTED:
             raise ValueError
-        return Pending(str(value["status"]), float(value["progress"]))
+        return Progress(str(value["status"]), float(value["progress"]), request_id)
 
     return read_json(answer, url, parse)
 
 
-def _timed_out(request_id: str, last: Pending, tries: int, interval_ms: int) -> PredictionTimeoutError:
-    asked = "asking once" if tries == 1 else f"asking {tries} times, every {interval_ms} milliseconds"
+def _paced(tries: int) -> int:
+    return round(min(_LONGEST_MS, _FIRST_MS * _GROWTH ** min(tries - 1, 10)))
+
+
+def _timed_out(last: Progress, tries: int) -> PredictionTimeoutError:
     return PredictionTimeoutError(
-        f"There is no result after {asked}: the request is {last.status} ({int(last.progress * 100)} %). "
-        "It goes on: ask again later, or with more tries.",
+        f"Not finished yet after {'one try' if tries == 1 else f'{tries} tries'}: the request is {last.status}, "
+        f"{int(last.progress * 100)} % done. It continues on the server: call asynch.emotions again with its "
+        "request_id, or with a larger max_tries.",
         code="timed_out",
-        request_id=request_id,
+        request_id=last.request_id,
     )

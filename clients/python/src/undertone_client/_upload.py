@@ -1,7 +1,8 @@
-"""Sends a recording in parts, side by side, and has the service put them together."""
+"""Sends a recording in parts, several at a time, and has the service put them together."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import deque
@@ -14,24 +15,23 @@ from ._answers import read_json, refusal
 from ._failure import Failure, failing_as
 from ._log import logger
 from ._progress import Progress
-from ._retry import with_retries
+from ._retry import ASYNCH_RETRIES, with_retries
 from ._source import ASYNCH_MAX_BYTES, Source, too_large
-from ._steps import Pieces, Send, Steps, do, send, together
 from ._urls import join_url
 from .errors import UploadFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from ._calls import Context
     from ._progress import Reporter
+    from ._session import Session
     from ._urls import QueryValue
 
-#: A part nobody takes a byte of for this long, or answers for this long, is cut off and sent again.
-_STALL_SECONDS = 120
+#: A part that makes no progress for this long, or gets no answer, is cut off and sent again.
+_PART_TIMEOUT_SECONDS = 120
 
-#: A cancelled upload may cost the caller this much more time, no longer.
-_CANCEL_SECONDS = 5
+#: A cancelled upload may take the caller this much more time, no longer.
+_CANCEL_TIMEOUT_SECONDS = 5
 
 _OK = 200
 
@@ -48,7 +48,7 @@ class UploadSettings:
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of the recording: the bytes from `start` up to `end`. Numbers count from 1."""
+    """A section of the recording: the bytes from `start` up to `end`. Numbers count from 1."""
 
     number: int
     start: int
@@ -56,8 +56,8 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Ticket:
-    """The service's permission to send: who we are to it, and an address for each part."""
+class OpenUpload:
+    """What the service gives for an upload: its identifiers, and an address for each part."""
 
     request_id: str
     upload_id: str
@@ -68,8 +68,7 @@ def plan_parts(size: int, part_size: int) -> list[Part]:
     """
     Cut a recording into parts of `part_size` bytes; the last one is what is left.
 
-    The smallest part the checks let through makes 1,024 parts of the largest file, far below what the
-    service takes.
+    The smallest part the checks accept makes 1,024 parts of the largest file, far below the service's limit.
     """
     if size == 0:
         raise Failure("The recording is empty.", code="audio_too_short")
@@ -79,100 +78,105 @@ def plan_parts(size: int, part_size: int) -> list[Part]:
     return [Part(i + 1, start, min(start + part_size, size)) for i, start in enumerate(starts)]
 
 
-def upload_source(context: Context, source: Source, settings: UploadSettings, reporter: Reporter) -> Steps[str]:
-    """Send it all and come back with the request's identifier, or have the service forget the request."""
+async def upload_source(session: Session, source: Source, settings: UploadSettings, reporter: Reporter) -> str:
+    """Send it all and return the request's identifier, or have the service delete the request."""
     parts = plan_parts(source.size, settings.part_size)
-    ticket = yield from _initiate(context, source, len(parts), settings)
+    opened = await _initiate(session, source, len(parts), settings)
     try:
-        with failing_as(UploadFailedError, ticket.request_id):
-            delivery = _Delivery(context, source, ticket, settings, reporter)
-            yield from delivery.send(parts)
-            yield from do(source.verify)
-            yield from _complete(context, delivery, parts, settings)
-    except GeneratorExit:
+        with failing_as(UploadFailedError, opened.request_id):
+            sender = _PartSender(session, source, opened, settings, reporter)
+            await sender.send(parts)
+            source.verify()
+            await _complete(session, sender, parts, settings)
+    except GeneratorExit:  # the event loop is gone: nothing can be sent any more
         raise
     except BaseException:  # a cancelled task and Ctrl-C too
-        yield from _cancel(context, ticket.request_id)
+        await _cancel(session, opened.request_id)
         raise
-    logger.info("Request %s: %d parts sent.", ticket.request_id, len(parts))
-    return ticket.request_id
+    logger.info("Request %s: %d parts sent.", opened.request_id, len(parts))
+    return opened.request_id
 
 
 def is_etag_of(etag: str, md5: str) -> bool:
     """Compare; ETags are quoted, and weakened by some proxies."""
-    bare = etag.strip()
-    bare = bare.removeprefix("W/")
-    return bare.strip('"').lower() == md5
+    return etag.strip().removeprefix("W/").strip('"').lower() == md5
 
 
-class _Delivery:
-    """Sends parts, a few at a time, and keeps their MD5s."""
+class _PartSender:
+    """Sends parts, several at a time, and keeps their MD5s."""
 
     def __init__(
-        self, context: Context, source: Source, ticket: Ticket, settings: UploadSettings, reporter: Reporter
+        self, session: Session, source: Source, opened: OpenUpload, settings: UploadSettings, reporter: Reporter
     ) -> None:
-        self._context = context
+        self._session = session
         self._source = source
-        self._ticket = ticket
+        self._opened = opened
         self._settings = settings
         self._reporter = reporter
         self._md5s: dict[int, str] = {}
         self._sent: dict[int, int] = {}
 
-    def send(self, parts: Sequence[Part]) -> Steps[None]:
+    async def send(self, parts: Sequence[Part]) -> None:
+        """Send them all; the first one that fails stops the others."""
         waiting = deque(parts)
-        lanes = min(self._context.config.max_threads, len(parts))
-        yield from together([self._lane(waiting) for _ in range(lanes)])
+        count = min(self._session.config.max_threads, len(parts))
+        workers = [asyncio.ensure_future(self._work(waiting)) for _ in range(count)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
 
-    def receipt(self) -> dict[str, Any]:
+    def completion(self) -> dict[str, Any]:
         parts = [{"PartNumber": number, "ETag": f'"{md5}"'} for number, md5 in sorted(self._md5s.items())]
-        return {"request_id": self._ticket.request_id, "upload_id": self._ticket.upload_id, "parts": parts}
+        return {"request_id": self._opened.request_id, "upload_id": self._opened.upload_id, "parts": parts}
 
-    def _lane(self, waiting: deque[Part]) -> Steps[None]:
-        retries = self._settings.max_retries
-        while True:
-            try:
-                part = waiting.popleft()
-            except IndexError:
-                return
-            attempt = self._attempts_at(part)
-            self._md5s[part.number] = yield from with_retries(f"Part {part.number}", retries, attempt)
+    async def _work(self, waiting: deque[Part]) -> None:
+        while waiting:
+            await self._send_one(waiting.popleft())
 
-    def _attempts_at(self, part: Part) -> Any:
-        return lambda: self._attempt(part)
+    async def _send_one(self, part: Part) -> None:
+        self._md5s[part.number] = await with_retries(
+            f"Part {part.number}", self._settings.max_retries, ASYNCH_RETRIES, lambda _retry: self._attempt(part)
+        )
 
-    def _attempt(self, part: Part) -> Steps[str]:
-        """Send one part; come back with its MD5 when it is acknowledged as what was sent."""
-        url = self._ticket.urls[part.number]
-        length = part.end - part.start
+    async def _attempt(self, part: Part) -> str:
+        """Send one part; return its MD5 when it is acknowledged as what was sent."""
+        url = self._opened.urls[part.number]
         md5 = hashlib.md5(usedforsecurity=False)
-        body = Pieces(_hashed(self._source, part, md5), length, lambda sent: self._report(part, sent))
-        headers = {"content-length": str(length), "content-type": "application/octet-stream"}
-        answer = yield from send(Send("PUT", url, headers, content=body, patience=_STALL_SECONDS))
-        if answer.status != _OK:
+        headers = {"content-length": str(part.end - part.start), "content-type": "application/octet-stream"}
+        answer = await self._session.send(
+            "PUT", url, timeout=_PART_TIMEOUT_SECONDS, headers=headers, content=self._body(part, md5)
+        )
+        if answer.status_code != _OK:
             raise refusal(answer, url)
-        yield from do(self._source.verify)
+        self._source.verify()
         etag = answer.headers.get("etag")
-        # One without an ETag (some proxies drop it) is taken for now: the service compares our MD5s with
-        # what it holds before it accepts the whole.
+        # One without an ETag (some proxies drop it) is accepted for now: the service compares our MD5s with
+        # what it has before it accepts the whole.
         if etag is not None and not is_etag_of(etag, md5.hexdigest()):
-            raise Failure(f"Part {part.number} arrived damaged.", retryable=True, status=_OK, code="etag_mismatch")
+            raise Failure(f"Part {part.number} arrived damaged.", status=_OK, code="etag_mismatch")
         return md5.hexdigest()
 
-    def _report(self, part: Part, sent: int) -> None:
-        self._sent[part.number] = sent
-        total, size = sum(self._sent.values()), self._source.size
-        self._reporter.report(Progress("uploading", total / size, self._ticket.request_id, total, size))
+    async def _body(self, part: Part, md5: Any) -> AsyncIterator[bytes]:
+        pieces = self._source.pieces(part.start, part.end)
+        self._sent[part.number] = 0
+
+        def read() -> bytes | None:
+            piece = next(pieces, None)
+            md5.update(piece or b"")
+            return piece
+
+        while (piece := await asyncio.to_thread(read)) is not None:
+            yield piece
+            self._sent[part.number] += len(piece)
+            total, size = sum(self._sent.values()), self._source.size
+            self._reporter.report(Progress("uploading", total / size, self._opened.request_id, total, size))
 
 
-def _hashed(source: Source, part: Part, md5: Any) -> Iterator[bytes]:
-    for piece in source.pieces(part.start, part.end):
-        md5.update(piece)
-        yield piece
-
-
-def _initiate(context: Context, source: Source, count: int, settings: UploadSettings) -> Steps[Ticket]:
-    base = context.config.asynch_url
+async def _initiate(session: Session, source: Source, count: int, settings: UploadSettings) -> OpenUpload:
+    base = session.config.asynch_url
     query: dict[str, QueryValue] = {
         "file_name": source.name,
         "part_count": count,
@@ -180,31 +184,34 @@ def _initiate(context: Context, source: Source, count: int, settings: UploadSett
         "interval": settings.interval_seconds,
     }
     url = join_url(base, "/upload/initiate", query)
-    answer = yield from context.call_patiently("Starting the upload", Send("POST", url))
-    ticket = read_json(answer, url, lambda value: _read_ticket(value, base))
-    if set(ticket.urls) != set(range(1, count + 1)):
+    answer = await session.call_with_retries("Starting the upload", "POST", url)
+    opened = read_json(answer, url, lambda value: _read_opened(value, base))
+    if set(opened.urls) != set(range(1, count + 1)):
         raise Failure("The service did not give one address for each part.", code="invalid_answer")
-    return ticket
+    return opened
 
 
-def _read_ticket(value: dict[str, Any], base: str) -> Ticket:
+def _read_opened(value: dict[str, Any], base: str) -> OpenUpload:
     try:
         urls = {int(entry["part_number"]): str(httpx.URL(base).join(entry["url"])) for entry in value["presigned_urls"]}
     except httpx.InvalidURL as error:
         raise ValueError from error
-    return Ticket(str(value["request_id"]), str(value["upload_id"]), urls)
+    return OpenUpload(str(value["request_id"]), str(value["upload_id"]), urls)
 
 
-def _complete(context: Context, delivery: _Delivery, parts: Sequence[Part], settings: UploadSettings) -> Steps[None]:
+async def _complete(session: Session, sender: _PartSender, parts: Sequence[Part], settings: UploadSettings) -> None:
     """Complete; parts that the service names as missing or wrong are sent once more and it is asked again."""
-    url = join_url(context.config.asynch_url, "/upload/complete")
+    url = join_url(session.config.asynch_url, "/upload/complete")
+    headers = {"content-type": "application/json"}
     for rounds_left in range(settings.max_retries, -1, -1):
-        body = json.dumps(delivery.receipt()).encode()
-        request = Send("POST", url, {"content-type": "application/json"}, content=body)
+        body = json.dumps(sender.completion()).encode()
         try:
-            answer = yield from context.call_patiently("Completing the upload", request)
+            answer = await session.call_with_retries(
+                "Completing the upload", "POST", url, headers=headers, content=body
+            )
         except Failure as failure:
-            named = _named_parts(failure)
+            problem = failure.details.get("problem") or {}
+            named = {*problem.get("missing_parts", ()), *problem.get("wrong_parts", ())}
             again = [part for part in parts if part.number in named]
             if not again or rounds_left == 0:
                 raise
@@ -212,18 +219,13 @@ def _complete(context: Context, delivery: _Delivery, parts: Sequence[Part], sett
         else:
             read_json(answer, url, lambda value: value["status"])
             return
-        yield from delivery.send(again)
+        await sender.send(again)
 
 
-def _named_parts(failure: Failure) -> set[int]:
-    problem = failure.details.get("problem") or {}
-    return {*problem.get("missing_parts", ()), *problem.get("wrong_parts", ())}
-
-
-def _cancel(context: Context, request_id: str) -> Steps[None]:
-    """Make the service forget the request, as well as it goes: it expires by itself in any case."""
-    url = join_url(context.config.asynch_url, f"/requests/{request_id}")
+async def _cancel(session: Session, request_id: str) -> None:
+    """Delete the request as well as possible: it expires by itself in any case."""
+    url = join_url(session.config.asynch_url, f"/requests/{request_id}")
     try:
-        yield from context.call(Send("DELETE", url, patience=_CANCEL_SECONDS))
+        await session.call("DELETE", url, timeout=_CANCEL_TIMEOUT_SECONDS)
     except Failure as failure:
-        logger.warning("Request %s could not be cancelled: %s", request_id, failure.message)
+        logger.warning("Request %s could not be deleted: %s", request_id, failure.message)

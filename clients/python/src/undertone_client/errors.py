@@ -49,14 +49,14 @@ class UndertoneError(Exception):
 class ConfigError(UndertoneError, ValueError):
     """A setting or an argument makes no sense. Nothing was sent."""
 
-    #: One sentence for each thing to mend.
+    #: One sentence for each problem, which says how to fix it.
     problems: tuple[str, ...]
 
     def __init__(self, problems: Sequence[str] | str, code: str = "invalid_config") -> None:
         """List everything that is wrong."""
         found = (problems,) if isinstance(problems, str) else tuple(problems)
         lines = "\n".join(f"- {problem}" for problem in found)
-        super().__init__(found[0] if len(found) == 1 else f"Please mend:\n{lines}", code=code)
+        super().__init__(found[0] if len(found) == 1 else f"Invalid configuration:\n{lines}", code=code)
         self.problems = found
 
 

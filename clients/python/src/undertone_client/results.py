@@ -27,19 +27,28 @@ class DiscreteResult:
     confidence: float
     #: The confidence of every emotion of the model; together they make 1.
     all_predictions: Mapping[str, float]
+    #: How many seconds of the recording are speech; None where the server did not say.
+    speech_seconds: float | None = None
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> DiscreteResult:
         """Read the service's JSON."""
         predictions = {_text(name): _number(share) for name, share in value["all_predictions"].items()}
-        return cls(_text(value["main_emotion"]), _number(value["confidence"]), predictions)
+        speech = value.get("speech_seconds")
+        return cls(
+            _text(value["main_emotion"]),
+            _number(value["confidence"]),
+            predictions,
+            None if speech is None else _number(speech),
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the service's JSON."""
+        """Give the service's JSON, with `speech_seconds` where they are known."""
         return {
             "main_emotion": self.main_emotion,
             "confidence": self.confidence,
             "all_predictions": dict(self.all_predictions),
+            **({} if self.speech_seconds is None else {"speech_seconds": self.speech_seconds}),
         }
 
     def to_dataframe(self) -> pd.DataFrame:
