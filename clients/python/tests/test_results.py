@@ -99,7 +99,7 @@ def test_a_time_line_draws_itself_in_a_notebook() -> None:
     unsure = [rect for rect in rects if rect["fill"] == "none"]
     assert (len(sure), len(unsure)) == (2, 1)
     assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has a row of its own"
-    for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "better not believed"):
+    for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "not reliable"):
         assert words in drawing.text
     assert not {"script", "link", "img", "style"} & {tag for tag, _ in drawing.tags}
 

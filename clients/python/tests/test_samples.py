@@ -143,7 +143,7 @@ def test_what_was_prepared_is_sent_as_it_is(flaky: FlakyServer, make_twin: MakeT
         (np.where(np.arange(5 * 44_100) == 9, 2.5, 0), 44_100, r"Sample 9 is 2\.5"),
         (np.zeros((5, 5, 5)), 44_100, "one dimension"),
         (np.array(["a"]), 44_100, "array of numbers"),
-        (np.zeros(44_100 * 5), None, "Say the sample_rate"),
+        (np.zeros(44_100 * 5), None, "Give the sample_rate"),
         (np.zeros(44_100 * 5), 7_999, "8000 to 192000"),
         (np.zeros(44_100 * 5), 44_100.5, "whole number of hertz"),
         (np.zeros(44_100 * 5), "44100", "whole number of hertz"),
@@ -157,7 +157,7 @@ def test_samples_that_cannot_be_right_are_refused_before_anything_is_sent(
         twin.discrete.emotions(samples=samples, sample_rate=rate)
     with pytest.raises(ConfigError, match="either file_path or samples"):
         twin.discrete.emotions("talk.wav", samples=samples, sample_rate=44_100)
-    with pytest.raises(ConfigError, match="a file tells its own"):
+    with pytest.raises(ConfigError, match="a file contains its own"):
         twin.discrete.emotions("talk.wav", sample_rate=44_100)
     assert flaky.seen == []
 

@@ -1,5 +1,5 @@
 """
-Client of the Undertone service, which hears emotions in spoken audio from tone of voice.
+Client of the Undertone service, which classifies the emotion in speech from tone of voice.
 
 >>> from undertone_client import EmotionClient
 >>> EmotionClient().discrete.emotions("hello.wav").main_emotion

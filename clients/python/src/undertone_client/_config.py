@@ -62,7 +62,7 @@ def resolve_config(
     log_level: str | None,
     **settings: Any,
 ) -> Config:
-    """Fill in what was not given. An empty variable is none."""
+    """Fill in what was not given. An empty variable counts as not set."""
 
     def first(given: str | None, variable: str) -> str | None:
         return (os.environ.get(variable) or None) if given is None else given

@@ -10,17 +10,18 @@ from . import _retry
 from ._answers import read_json
 from ._progress import Progress
 from ._urls import join_url
-from .errors import InvalidRequestIdError, PredictionTimeoutError
+from .errors import InvalidRequestIdError, PredictionFailedError, PredictionTimeoutError, RequestFailedError
 from .results import AsynchResult
 
 if TYPE_CHECKING:
+    from ._failure import ErrorClass, Failure
     from ._progress import Reporter
     from ._session import Session
 
 #: Where no interval is given, the first wait in milliseconds, which grows up to the longest one.
 _FIRST_MS, _GROWTH, _LONGEST_MS = 500, 1.5, 5000
 
-_ACCEPTED = 202
+_ACCEPTED, _NOT_FOUND, _GONE, _UNPROCESSABLE = 202, 404, 410, 422
 
 
 async def poll_result(
@@ -47,6 +48,14 @@ def check_request_id(request_id: Any) -> None:
         f"{request_id!r} is not a request_id: give the one that asynch.upload returned.",
         code="invalid_request_id",
     )
+
+
+def class_of_refusal(failure: Failure) -> ErrorClass:
+    """Give the class of the error for somebody who asked about a request."""
+    status = failure.details.get("status")
+    if status in (_NOT_FOUND, _GONE):
+        return InvalidRequestIdError
+    return PredictionFailedError if status == _UNPROCESSABLE else RequestFailedError
 
 
 async def _ask(session: Session, request_id: str) -> AsynchResult | Progress:

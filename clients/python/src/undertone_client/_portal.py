@@ -61,7 +61,6 @@ class Portal:
         self._close = close
         self._lock = threading.Lock()
         self._background: _BackgroundLoop | None = None
-        self._stop: Callable[[], Any] | None = None
         _portals.add(self)
 
     def run(self, operation: Coroutine[Any, Any, T]) -> T:
@@ -82,20 +81,21 @@ class Portal:
     def close(self, timeout: float | None = None) -> None:
         """Cancel what is running, close the connections and end the thread."""
         with self._lock:
-            background, stop = self._background, self._stop
-            self._background = self._stop = None
-        if background is not None and stop is not None:
-            stop()
+            background, self._background = self._background, None
+        if background is not None:
+            background.stop()
             background.thread.join(timeout)
             background.pool.shutdown(wait=timeout is None)
+
+    def __del__(self) -> None:
+        # A portal that is forgotten ends its thread, and does not wait for it: this may run in any thread.
+        if self._background is not None:
+            self._background.stop()
 
     def _started(self) -> _BackgroundLoop:
         with self._lock:
             if self._background is None:
                 self._background = _BackgroundLoop(self._close)
-                # A portal that is forgotten ends its thread. It must not wait: the garbage collector runs anywhere.
-                self._stop = weakref.finalize(self, self._background.stop)
-                self._stop.atexit = False
             return self._background
 
 
@@ -170,13 +170,16 @@ class _Call(Generic[T]):
 
 
 _portals: weakref.WeakSet[Portal] = weakref.WeakSet()
+_exiting = threading.Event()
 
 
 @atexit.register
 def _close_all() -> None:
+    _exiting.set()
     for portal in list(_portals):
         portal.close(_EXIT_SECONDS)
 
 
-def _closed() -> RuntimeError:
-    return RuntimeError("The client was closed while it was in use.")
+def _closed() -> BaseException:
+    # At the end of the program only daemon threads still wait here: SystemExit ends them without a traceback.
+    return SystemExit() if _exiting.is_set() else RuntimeError("The client was closed while it was in use.")

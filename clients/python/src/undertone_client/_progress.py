@@ -65,7 +65,7 @@ class Reporter:
             try:
                 self._listener(progress)
             except Exception:
-                # The recording is worth more than the listener.
+                # An error of the listener must not stop the upload.
                 logger.exception("on_progress raised an error.")
 
     def _close_bar(self) -> None:

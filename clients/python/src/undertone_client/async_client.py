@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,26 +9,25 @@ from ._answers import read_json
 from ._base import ClientBase
 from ._checks import default, model_problem, number_problem, raise_if_any
 from ._failure import Failure, failing_as
-from ._poll import check_request_id, poll_result
+from ._poll import check_request_id, class_of_refusal, poll_result
 from ._portal import run_blocking
 from ._progress import Reporter
 from ._retry import ASYNCH_RETRIES, DISCRETE_ATTEMPTS, DISCRETE_RETRIES, with_retries
-from ._samples import prepare_samples
+from ._samples import samples_as_json
 from ._source import ASYNCH_MAX_BYTES, open_source, read_whole
 from ._upload import UploadSettings, upload_source
 from ._urls import join_url, models_url, with_query
-from .errors import InvalidRequestIdError, PredictionFailedError, RequestFailedError, UploadFailedError
+from .errors import RequestFailedError, UploadFailedError
 from .results import AsynchResult, DiscreteResult, ModelList
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ._failure import ErrorClass
     from ._progress import ProgressListener
     from ._session import Session
     from ._source import Recording
 
-_NOT_FOUND, _GONE, _UNPROCESSABLE = 404, 410, 422
+_NOT_FOUND = 404
 
 
 class AsyncEmotionClient(ClientBase):
@@ -106,7 +104,7 @@ class AsyncDiscrete:
                 recording = file_path
                 body = {"files": {"file": await run_blocking(lambda: read_whole(recording))}}
             else:
-                payload = await run_blocking(lambda: _payload(prepare_samples(samples, sample_rate)))
+                payload = await run_blocking(lambda: samples_as_json(samples, sample_rate))
                 body = {"content": payload, "headers": {"content-type": "application/json"}}
             answer = await with_retries(
                 "Classifying", DISCRETE_ATTEMPTS, DISCRETE_RETRIES, lambda _retry: session.call("POST", url, **body)
@@ -234,7 +232,7 @@ class AsyncAsynch:
                 if retry == 0 or failure.details.get("status") != _NOT_FOUND:
                     raise
 
-        with failing_as(_of_request, request_id):
+        with failing_as(class_of_refusal, request_id):
             await with_retries("Deleting the request", session.config.retry_attempts, ASYNCH_RETRIES, attempt)
 
     def _check_polling(self, max_tries: int | None, interval: int | None) -> None:
@@ -246,7 +244,7 @@ class AsyncAsynch:
         self, request_id: str, max_tries: int | None, interval: int | None, on_progress: ProgressListener | None
     ) -> AsynchResult:
         reporter = Reporter(on_progress, show=self._session.config.show_progress)
-        with failing_as(_of_request, request_id):
+        with failing_as(class_of_refusal, request_id):
             try:
                 return await poll_result(self._session, request_id, max_tries, interval, reporter)
             finally:
@@ -272,20 +270,5 @@ def _input_problem(file_path: Any, samples: Any, sample_rate: Any) -> str | None
     return None
 
 
-def _payload(prepared: Any) -> bytes:
-    """Write samples in the documented form: a JSON string that contains a JSON object."""
-    # Seven places are finer than 24 bits, and a third of what all digits would take.
-    numbers = [round(number, 7) for number in prepared.tolist()]
-    return json.dumps(json.dumps({"payload": [numbers]})).encode()
-
-
 def _seconds(header: str | None) -> float | None:
     return float(header) if header and re.fullmatch(r"\d+(\.\d+)?", header) else None
-
-
-def _of_request(failure: Failure) -> ErrorClass:
-    """Give the class of a refusal for somebody who asked about a request."""
-    status = failure.details.get("status")
-    if status in (_NOT_FOUND, _GONE):
-        return InvalidRequestIdError
-    return PredictionFailedError if status == _UNPROCESSABLE else RequestFailedError

@@ -1,4 +1,4 @@
-"""What the service answers, as typed objects that are plain dicts when asked."""
+"""What the service answers, as typed objects; `to_dict` gives plain dicts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DiscreteResult:
         }
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Give a table of emotions and confidences, the surest first. Needs pandas."""
+        """Give a table of emotions and confidences, the most confident first. Needs pandas."""
         ranked = sorted(self.all_predictions.items(), key=lambda item: -item[1])
         return optional("pandas", "to_dataframe").DataFrame(ranked, columns=["emotion", "confidence"])
 
@@ -65,7 +65,7 @@ class DiscreteResult:
 
 @dataclass(frozen=True)
 class TimelineElement:
-    """What one step of a long recording was heard as."""
+    """The emotion of one step of a long recording."""
 
     #: Minutes and seconds from the start, as in ``00:05``; minutes count on past 99.
     t: str
@@ -103,7 +103,7 @@ class AsynchResult:
             for item in value["emotions"]
         )
         for element in elements:
-            _ = element.seconds  # a time stamp that is none is found here, not when it is drawn
+            _ = element.seconds  # an invalid time stamp is found here, not when it is drawn
         return cls(_text(value["request_id"]), _text(value["status"]), elements)
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Model:
     #: Whether this model answers when none is named.
     default: bool
     emotions: tuple[str, ...]
-    #: How well it did on voices it had never heard: uar, accuracy, macro_f1, ece, split.
+    #: Measured on speakers it was not trained on: uar, accuracy, macro_f1, ece, split.
     figures: dict[str, Any] | None
 
 
