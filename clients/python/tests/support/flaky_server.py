@@ -117,20 +117,12 @@ class FlakyServer:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a client of this server."""
-        return {
-            "api_key": KEY,
-            "discrete_url": f"{self.origin}/v1/discrete/emotion",
-            "asynch_url": f"{self.origin}/v1/asynch",
-        }
+        return {"api_key": KEY, "base_url": self.origin}
 
     @property
     def environment(self) -> dict[str, str]:
         """The same as environment variables."""
-        return {
-            "SERVICE_API_KEY": KEY,
-            "SERVICE_DISCRETE_URL": self.settings["discrete_url"],
-            "SERVICE_ASYNCH_URL": self.settings["asynch_url"],
-        }
+        return {"SERVICE_API_KEY": KEY, "SERVICE_URL": self.origin}
 
     def calls(self, route: str) -> list[Seen]:
         return [seen for seen in self.seen if seen.route == route]

@@ -31,7 +31,7 @@ _NAMELESS = "recording"
 
 
 class Source:
-    """Keeps the file open: what is renamed or replaced meanwhile is still the recording we began with."""
+    """Keeps the file open: when it is renamed or replaced meanwhile, this is still the recording we began with."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Source:
             raise _changed("was written to")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
     def _state(self) -> tuple[int, int]:
@@ -72,7 +72,7 @@ class Source:
 
 
 def open_source(recording: Recording, max_bytes: int) -> Source:
-    """Open any recording. What has no length yet is first kept in a temporary file that has no name."""
+    """Open any recording. A stream is first copied into a temporary file, because its length is not known yet."""
     if isinstance(recording, (bytes, bytearray, memoryview)):
         return Source(io.BytesIO(recording), _NAMELESS)
     if isinstance(recording, (str, os.PathLike)):
@@ -95,7 +95,7 @@ def read_whole(recording: Recording) -> tuple[str, bytes]:
 
 
 def base_name(path: str) -> str:
-    """Give the last part of a path, cut to what the service takes."""
+    """Give the last part of a path, cut to the length the service accepts."""
     names = [name for name in re.split(r"[\\/]", path) if name]
     return names[-1][:MAX_NAME_LENGTH] if names else _NAMELESS
 
@@ -103,7 +103,7 @@ def base_name(path: str) -> str:
 def too_large(max_bytes: int) -> Failure:
     """Say how large a recording may be."""
     return Failure(
-        f"The recording is larger than {max_bytes // 1024**2} MiB, which is the most the service takes here.",
+        f"The recording is larger than {max_bytes // 1024**2} MiB, which is the most the service accepts here.",
         code="file_too_large",
     )
 
@@ -117,7 +117,7 @@ def _open_path(path: str, max_bytes: int) -> Source:
         raise MissingFileError(f"{path} cannot be read: {_why(error)}.", code="missing_file") from error
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return Source(file, base_name(path))
-    # A pipe has no length and can be read once: keep what comes out of it.
+    # A pipe has no length and can be read only once.
     with file:
         return _spool(file, base_name(path), max_bytes)
 
@@ -133,7 +133,7 @@ def _spool(stream: Any, name: str, max_bytes: int) -> Source:
 
 
 class _Limited:
-    """Reads bytes, and no more of them than the service takes."""
+    """Reads bytes, and no more of them than the service accepts."""
 
     def __init__(self, stream: Any, max_bytes: int) -> None:
         self._stream = stream

@@ -12,21 +12,20 @@ if TYPE_CHECKING:
 
 
 class Failure(Exception):  # noqa: N818 - never seen by a caller
-    """A sentence, its details, and whether the same again may well succeed."""
+    """A sentence and its details. One that `is_final` is not retried, whatever its code."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        retryable: bool = False,
-        cause: BaseException | None = None,
-        **details: Any,
+        self, message: str, *, cause: BaseException | None = None, is_final: bool = False, **details: Any
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.retryable = retryable
         self.cause = cause
+        self.is_final = is_final
         self.details = details
+
+    def with_note(self, note: str) -> Failure:
+        """Give the same with a note in brackets behind the sentence."""
+        return Failure(f"{self.message} ({note})", cause=self.cause, is_final=self.is_final, **self.details)
 
 
 ErrorClass = type[UndertoneError]

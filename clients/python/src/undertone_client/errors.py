@@ -19,7 +19,7 @@ class UndertoneError(Exception):
     request_id: str | None
     #: Seconds after which the service would like to be asked again.
     retry_after_seconds: float | None
-    #: All the service said (RFC 9457), figures included.
+    #: The whole answer of the service (RFC 9457), with figures such as ``min_seconds`` and ``actual_seconds``.
     problem: Mapping[str, Any] | None
 
     def __init__(
@@ -47,16 +47,16 @@ class UndertoneError(Exception):
 
 
 class ConfigError(UndertoneError, ValueError):
-    """A setting or an argument makes no sense. Nothing was sent."""
+    """A setting or an argument is invalid. Nothing was sent."""
 
-    #: One sentence for each thing to mend.
+    #: One sentence for each problem, which says how to fix it.
     problems: tuple[str, ...]
 
     def __init__(self, problems: Sequence[str] | str, code: str = "invalid_config") -> None:
         """List everything that is wrong."""
         found = (problems,) if isinstance(problems, str) else tuple(problems)
         lines = "\n".join(f"- {problem}" for problem in found)
-        super().__init__(found[0] if len(found) == 1 else f"Please mend:\n{lines}", code=code)
+        super().__init__(found[0] if len(found) == 1 else f"Invalid configuration:\n{lines}", code=code)
         self.problems = found
 
 
@@ -73,7 +73,7 @@ class MissingPackageError(UndertoneError, ImportError):
 
 
 class MissingFileError(UndertoneError):
-    """The file is not there or cannot be opened."""
+    """The file is missing or cannot be opened."""
 
 
 class RequestFailedError(UndertoneError):
@@ -81,7 +81,7 @@ class RequestFailedError(UndertoneError):
 
 
 class UploadFailedError(UndertoneError):
-    """The recording did not get through; nothing of it stays on the server if that could be helped."""
+    """The recording could not be uploaded. The unfinished request was deleted on the server, if that was possible."""
 
 
 class InvalidRequestIdError(UndertoneError):
@@ -89,7 +89,7 @@ class InvalidRequestIdError(UndertoneError):
 
 
 class PredictionTimeoutError(UndertoneError):
-    """The tries were used up before there was a result. The request lives on: ask again with ``request_id``."""
+    """The tries were used up before there was a result. The request continues: ask again with ``request_id``."""
 
 
 class PredictionFailedError(UndertoneError):

@@ -26,7 +26,7 @@ def plot_timeline(result: AsynchResult, ax: Axes | None) -> Axes:
         ax.broken_barh(
             [(block.start, block.end - block.start)],
             (rows.index(block.emotion) - _HEIGHT / 2, _HEIGHT),
-            facecolor=block.colour if block.is_sure else "none",
+            facecolor=block.colour if block.is_confident else "none",
             edgecolor=block.colour,
         )
     ax.set_yticks(range(len(rows)), labels=rows)

@@ -9,6 +9,7 @@ from typing import Callable
 from tqdm import tqdm
 
 from ._log import logger
+from ._portal import call_back
 
 _LABELS = {"uploading": "Uploading", "queued": "Waiting", "processing": "Classifying"}
 
@@ -33,7 +34,11 @@ ProgressListener = Callable[[Progress], None]
 
 
 class Reporter:
-    """Passes progress on to the listener and the bar. A part that is sent again does not set it back."""
+    """
+    Passes progress on to the listener and the bar. A part that is sent again does not set it back.
+
+    Both are served in the caller's thread: a notebook shows what comes from others in the wrong place.
+    """
 
     def __init__(self, listener: ProgressListener | None, *, show: bool) -> None:
         self._listener = listener
@@ -42,7 +47,14 @@ class Reporter:
         self._latest: Progress | None = None
 
     def report(self, progress: Progress) -> None:
-        """Tell it."""
+        """Pass it on."""
+        call_back(lambda: self._report(progress))
+
+    def end(self) -> None:
+        """Leave the bar as it is; called however the operation ends."""
+        call_back(self._close_bar)
+
+    def _report(self, progress: Progress) -> None:
         latest = self._latest
         if latest and latest.status == progress.status and progress.progress < latest.progress:
             return
@@ -53,18 +65,17 @@ class Reporter:
             try:
                 self._listener(progress)
             except Exception:
-                # The recording is worth more than the listener.
+                # An error of the listener must not stop the upload.
                 logger.exception("on_progress raised an error.")
 
-    def end(self) -> None:
-        """Leave the bar as it is; called however the operation ends."""
+    def _close_bar(self) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
     def _draw(self, progress: Progress, *, is_new: bool) -> None:
         if is_new:
-            self.end()
+            self._close_bar()
             if progress.status in _LABELS:
                 self._bar = _bar_for(progress)
         if self._bar is not None:

@@ -1,7 +1,7 @@
 """
-Client of the Undertone service, which hears emotions in spoken audio from tone of voice.
+Client of the Undertone service, which classifies the emotion in speech from tone of voice.
 
->>> from undertone import EmotionClient
+>>> from undertone_client import EmotionClient
 >>> EmotionClient().discrete.emotions("hello.wav").main_emotion
 'happy'
 """
@@ -32,7 +32,7 @@ from .results import (
     Weights,
 )
 
-__version__ = "0.1.0"
+__version__ = "2.0.0"
 
 __all__ = [
     "CONFIDENCE_FLOOR",

@@ -10,8 +10,8 @@ from .results import CONFIDENCE_FLOOR
 if TYPE_CHECKING:
     from .results import AsynchResult, TimelineElement
 
-#: The order of the rows. Colours can be told apart whatever colours one sees (after Okabe and Ito), and no
-#: emotion is told by its colour alone: each has a row and a name.
+#: The order of the rows. The colours suit every kind of colour vision (after Okabe and Ito), and no emotion
+#: is shown by its colour alone: each has a row and a name.
 COLOURS = {
     "angry": "#d55e00",
     "happy": "#e69f00",
@@ -29,7 +29,7 @@ MAX_BLOCKS = 600
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch of the recording that is drawn as one."""
+    """A section of the recording that is drawn as one."""
 
     start: float
     end: float
@@ -37,8 +37,8 @@ class Block:
     confidence: float
 
     @property
-    def is_sure(self) -> bool:
-        """Whether the emotion should be believed."""
+    def is_confident(self) -> bool:
+        """Whether the confidence reaches the floor."""
         return self.confidence >= CONFIDENCE_FLOOR
 
     @property
@@ -48,13 +48,13 @@ class Block:
 
 
 def blocks_of(result: AsynchResult) -> list[Block]:
-    """Make blocks of a time line: one for each step, or, where there are very many, for a few together."""
+    """Make blocks of a time line: one for each step, or for several steps where there are very many."""
     elements = result.emotions
     if not elements:
         return []
     step = step_seconds(elements)
-    together = -(-len(elements) // MAX_BLOCKS)
-    groups = [elements[at : at + together] for at in range(0, len(elements), together)]
+    steps = -(-len(elements) // MAX_BLOCKS)
+    groups = [elements[at : at + steps] for at in range(0, len(elements), steps)]
     return [_block(group, step) for group in groups]
 
 
@@ -76,10 +76,10 @@ def clock(seconds: float) -> str:
 
 
 def _block(group: tuple[TimelineElement, ...], step: int) -> Block:
-    """Give the emotion most was heard of; its confidence is the mean over its own steps."""
-    heard: dict[str, list[float]] = {}
+    """Give the emotion with the most confidence in total; its own is the mean over its steps."""
+    confidences_of: dict[str, list[float]] = {}
     for element in group:
-        heard.setdefault(element.emotion, []).append(element.confidence)
-    emotion, confidences = max(heard.items(), key=lambda item: sum(item[1]))
+        confidences_of.setdefault(element.emotion, []).append(element.confidence)
+    emotion, confidences = max(confidences_of.items(), key=lambda item: sum(item[1]))
     mean = sum(confidences) / len(confidences)
     return Block(group[0].seconds, group[-1].seconds + step, emotion, mean)

@@ -1,4 +1,4 @@
-"""What the service answers, as typed objects that are plain dicts when asked."""
+"""What the service answers, as typed objects; `to_dict` gives plain dicts."""
 
 from __future__ import annotations
 
@@ -27,23 +27,32 @@ class DiscreteResult:
     confidence: float
     #: The confidence of every emotion of the model; together they make 1.
     all_predictions: Mapping[str, float]
+    #: How many seconds of the recording are speech; None where the server did not say.
+    speech_seconds: float | None = None
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> DiscreteResult:
         """Read the service's JSON."""
         predictions = {_text(name): _number(share) for name, share in value["all_predictions"].items()}
-        return cls(_text(value["main_emotion"]), _number(value["confidence"]), predictions)
+        speech = value.get("speech_seconds")
+        return cls(
+            _text(value["main_emotion"]),
+            _number(value["confidence"]),
+            predictions,
+            None if speech is None else _number(speech),
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the service's JSON."""
+        """Give the service's JSON, with `speech_seconds` where they are known."""
         return {
             "main_emotion": self.main_emotion,
             "confidence": self.confidence,
             "all_predictions": dict(self.all_predictions),
+            **({} if self.speech_seconds is None else {"speech_seconds": self.speech_seconds}),
         }
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Give a table of emotions and confidences, the surest first. Needs pandas."""
+        """Give a table of emotions and confidences, the most confident first. Needs pandas."""
         ranked = sorted(self.all_predictions.items(), key=lambda item: -item[1])
         return optional("pandas", "to_dataframe").DataFrame(ranked, columns=["emotion", "confidence"])
 
@@ -56,7 +65,7 @@ class DiscreteResult:
 
 @dataclass(frozen=True)
 class TimelineElement:
-    """What one step of a long recording was heard as."""
+    """The emotion of one step of a long recording."""
 
     #: Minutes and seconds from the start, as in ``00:05``; minutes count on past 99.
     t: str
@@ -94,7 +103,7 @@ class AsynchResult:
             for item in value["emotions"]
         )
         for element in elements:
-            _ = element.seconds  # a time stamp that is none is found here, not when it is drawn
+            _ = element.seconds  # an invalid time stamp is found here, not when it is drawn
         return cls(_text(value["request_id"]), _text(value["status"]), elements)
 
     def to_dict(self) -> dict[str, Any]:
@@ -142,7 +151,7 @@ class Model:
     #: Whether this model answers when none is named.
     default: bool
     emotions: tuple[str, ...]
-    #: How well it did on voices it had never heard: uar, accuracy, macro_f1, ece, split.
+    #: Measured on speakers it was not trained on: uar, accuracy, macro_f1, ece, split.
     figures: dict[str, Any] | None
 
 

@@ -30,12 +30,12 @@ def timeline_html(result: AsynchResult) -> str:
     return (
         f"{_svg(len(rows) * _ROW + 24, label)}{''.join(shapes)}</svg>"
         f'<p style="margin:0;font-size:12px">{label} '
-        f"Outlined: confidence under {CONFIDENCE_FLOOR}, better not believed.</p>"
+        f"Outlined: confidence under {CONFIDENCE_FLOOR}, not reliable.</p>"
     )
 
 
 def predictions_html(result: DiscreteResult) -> str:
-    """Draw a bar for each emotion of the model, the surest first."""
+    """Draw a bar for each emotion of the model, the most confident first."""
     ranked = sorted(result.all_predictions.items(), key=lambda item: -item[1])
     label = escape(f"Main emotion: {result.main_emotion}, confidence {result.confidence:.2f}.", quote=True)
     shapes = []
@@ -68,7 +68,7 @@ def _rect(block: Block, row: int, scale: float) -> str:
     left = _LEFT + block.start * scale
     width = max((block.end - block.start) * scale - 0.5, 0.5)
     top = row * _ROW + (_ROW - _BAR) / 2
-    look = f'fill="{block.colour}"' if block.is_sure else f'fill="none" stroke="{block.colour}"'
+    look = f'fill="{block.colour}"' if block.is_confident else f'fill="none" stroke="{block.colour}"'
     title = escape(f"{clock(block.start)} {block.emotion} {block.confidence:.2f}")
     return f'<rect x="{left:.1f}" y="{top:g}" width="{width:.1f}" height="{_BAR}" {look}><title>{title}</title></rect>'
 

@@ -18,7 +18,7 @@ MODEL_IDS = ("4emotions", "5emotions", "7emotions")
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a setting that make sense."""
+    """The valid values of a setting."""
 
     default: int
     least: int
@@ -43,7 +43,7 @@ def default(name: str) -> int:
 
 
 def number_problem(name: str, value: Any) -> str | None:
-    """Say what is wrong with a number, and how to mend it."""
+    """Say what is wrong with a number, and how to fix it."""
     limits = NUMBERS[name]
     try:
         # Takes numpy's whole numbers too, and neither floats nor text. A bool is no number here.
@@ -56,7 +56,7 @@ def number_problem(name: str, value: Any) -> str | None:
 
 
 def model_problem(model: Any) -> str | None:
-    """Say which models there are, when this is none of them."""
+    """List the models when this is not one of them."""
     if model is None or model in MODEL_IDS:
         return None
     return f"There is no model {model!r}: choose one of {', '.join(MODEL_IDS)}."

@@ -1,7 +1,8 @@
-"""Addresses: joined, extended, and what may be said of them."""
+"""Addresses: joined, extended, and as they may stand in a log."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Union
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -28,13 +29,19 @@ def join_url(base: str, path: str, query: Mapping[str, QueryValue] | None = None
 
 
 def models_url(asynch_url: str) -> str:
-    """Find the list of models, which lives next to the asynch interface."""
+    """Find the list of models, which is next to the asynch interface."""
     parts = urlsplit(asynch_url)
     parent = parts.path.rstrip("/").rpartition("/")[0]
     return with_query(urlunsplit(parts._replace(path=f"{parent}/models")), {})
 
 
-def speakable(address: str) -> str:
-    """Give what may be said of an address in a log or an error: signatures and tokens are in the query."""
+def without_query(address: str) -> str:
+    """Give an address as it may stand in a log or an error: the query can contain signatures and tokens."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is one of this machine."""
+    host = urlsplit(address).hostname or ""
+    return re.fullmatch(r"(.+\.)?localhost|127(\.\d+){3}|0\.0\.0\.0|::1?", host) is not None

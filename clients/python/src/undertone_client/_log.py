@@ -1,4 +1,4 @@
-"""The logger `undertone`. Keys, signatures, file names and audio are never handed to it."""
+"""The logger `undertone_client`. Keys, signatures, file names and audio are never given to it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,31 @@ from tqdm import tqdm
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+#: The names of Python's levels and the server's, in any case: one SERVICE_LOG_LEVEL serves both sides.
+LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "fatal": logging.CRITICAL,
+    "critical": logging.CRITICAL,
+    "silent": logging.CRITICAL + 1,
+}
 
-logger = logging.getLogger("undertone")
+logger = logging.getLogger("undertone_client")
 
 _ours: ContextVar[bool] = ContextVar("undertone_request", default=False)
 
 
 def level_number(level: Any) -> int | None:
-    """Give logging's number of a level; in small letters, or as `warn`, it comes from the server's settings."""
-    name = level.upper() if isinstance(level, str) else ""
-    name = "WARNING" if name == "WARN" else name
-    return getattr(logging, name) if name in LEVELS else None
+    """Give logging's number of a level."""
+    return LEVELS.get(level.lower()) if isinstance(level, str) else None
 
 
 def set_level(level: str | None) -> None:
-    """Speak from this level on. Without one, the program's own settings decide."""
+    """Log from this level on. Without one, the program's own settings decide."""
     number = level_number(level)
     if number is None:
         return
@@ -52,7 +61,7 @@ class _Stderr(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not logging.getLogger().handlers:
-            tqdm.write(f"undertone {record.levelname}: {record.getMessage()}", file=sys.stderr)
+            tqdm.write(f"undertone_client {record.levelname}: {record.getMessage()}", file=sys.stderr)
 
 
 def _is_not_ours(_record: logging.LogRecord) -> bool:

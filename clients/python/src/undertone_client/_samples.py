@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,13 @@ def prepare_samples(samples: Any, sample_rate: Any) -> Any:
     if rate == RATE:
         return mono[start : start + count].astype(np.float32)
     return resample(mono, rate, start, count).astype(np.float32)
+
+
+def samples_as_json(samples: Any, sample_rate: Any) -> bytes:
+    """Prepare samples and write them in the documented form: a JSON string that contains a JSON object."""
+    # Seven places are finer than 24 bits, and a third of what all digits would take.
+    numbers = [round(number, 7) for number in prepare_samples(samples, sample_rate).tolist()]
+    return json.dumps(json.dumps({"payload": [numbers]})).encode()
 
 
 def resample(samples: Any, rate: int, start: int, count: int) -> Any:
