@@ -1,6 +1,6 @@
 import type { Classifier } from '@undertone/classifier';
 import { type AllPredictions, DEFAULT_MODEL, type DiscreteResult, type Emotion } from '@undertone/contract';
-import { ProblemError } from './problems.ts';
+import { unknownModel } from './problems.ts';
 
 /** Four decimals: finer than the calibration, coarse enough to read. */
 const UNITS = 10_000;
@@ -36,9 +36,4 @@ export function requireModel({ catalog }: Pick<Classifier, 'catalog'>, name: str
   const models = catalog.models.map(({ id }) => id);
   if (models.includes(name)) return name;
   throw unknownModel(models);
-}
-
-export function unknownModel(models: readonly string[]): ProblemError {
-  const detail = `The query parameter model must be one of ${models.join(', ')}.`;
-  return new ProblemError('unknown_model', detail, { figures: { models } });
 }
