@@ -94,7 +94,7 @@ class TestClientConstruction:
         def faults(seen: Seen) -> Fault | None:
             """Hold the first parts until all that may come have come, then a little longer: more must not."""
             deadline = time.monotonic() + 5
-            while 1 <= (seen.part or 0) <= expected and flaky.under_way < expected and time.monotonic() < deadline:
+            while 1 <= (seen.part or 0) <= expected and flaky.in_flight < expected and time.monotonic() < deadline:
                 time.sleep(0.005)
             return Fault("slow", seconds=0.05) if seen.part else None
 

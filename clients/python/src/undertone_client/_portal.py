@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import queue
 import threading
-import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
@@ -19,9 +17,6 @@ Work = Callable[[], Any]
 
 #: Ctrl-C is noticed after this time at most, on systems where waiting cannot be interrupted.
 _POLL_SECONDS = 0.2
-
-#: The end of the program waits this long for clients that were not closed.
-_EXIT_SECONDS = 2
 
 #: Passes work on to the thread of the blocked caller. None: the caller is a task of the program's own loop.
 _post_to_caller: ContextVar[Callable[[Work], None] | None] = ContextVar("post_to_caller", default=None)
@@ -61,7 +56,6 @@ class Portal:
         self._close = close
         self._lock = threading.Lock()
         self._background: _BackgroundLoop | None = None
-        _portals.add(self)
 
     def run(self, operation: Coroutine[Any, Any, T]) -> T:
         """Run an operation to its end. Ctrl-C cancels it, and is raised when it has cleaned up."""
@@ -78,14 +72,14 @@ class Portal:
             raise _closed()
         return call.task.result()
 
-    def close(self, timeout: float | None = None) -> None:
+    def close(self) -> None:
         """Cancel what is running, close the connections and end the thread."""
         with self._lock:
             background, self._background = self._background, None
         if background is not None:
             background.stop()
-            background.thread.join(timeout)
-            background.pool.shutdown(wait=timeout is None)
+            background.thread.join()
+            background.pool.shutdown()
 
     def __del__(self) -> None:
         # A portal that is forgotten ends its thread, and does not wait for it: this may run in any thread.
@@ -169,17 +163,5 @@ class _Call(Generic[T]):
         self._inbox.put(None)
 
 
-_portals: weakref.WeakSet[Portal] = weakref.WeakSet()
-_exiting = threading.Event()
-
-
-@atexit.register
-def _close_all() -> None:
-    _exiting.set()
-    for portal in list(_portals):
-        portal.close(_EXIT_SECONDS)
-
-
-def _closed() -> BaseException:
-    # At the end of the program only daemon threads still wait here: SystemExit ends them without a traceback.
-    return SystemExit() if _exiting.is_set() else RuntimeError("The client was closed while it was in use.")
+def _closed() -> RuntimeError:
+    return RuntimeError("The client was closed while it was in use.")
