@@ -169,10 +169,7 @@ export class Classifier {
     return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
   }
 
-  async #classifyJson(
-    data: Uint8Array,
-    signal: AbortSignal | undefined,
-  ): Promise<ClipPrediction> {
+  async #classifyJson(data: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {
     const options = { priority: 'discrete', seconds: USUAL_PAYLOAD_SECONDS, signal } as const;
     const { outcome, queueMs } = await this.#queue.run({ kind: 'json', data }, options);
     const { models, speechSeconds, seconds, decodeMs, inferenceMs } = outcome;

@@ -22,6 +22,12 @@ export class ThreadLostError extends Error {
   override readonly name = 'ThreadLostError';
 }
 
+/** Of all threads that run. When the process ends (process.exit, an uncaught error) the runtime gets time to return. */
+const activities = new Set<Int32Array<SharedArrayBuffer>>();
+process.on('exit', () => {
+  for (const activity of activities) Atomics.wait(activity, 0, Activity.Busy, 5_000);
+});
+
 interface InFlight {
   id: number;
   promise: Promise<Outcome>;
@@ -55,10 +61,8 @@ export class InferenceThread {
       // Options meant for the main script (--input-type, --inspect) are not the thread's.
       execArgv: [],
     });
-    const letFinish = () => waitUntilIdle(activity);
-    const forget = () => process.off('exit', letFinish);
-    process.on('exit', letFinish);
-    worker.once('error', forget).once('exit', forget);
+    activities.add(activity);
+    worker.once('exit', () => activities.delete(activity));
     const first = await firstMessage(worker);
     if (first.kind !== 'ready') {
       throw new Error(first.kind === 'unusable' ? first.message : 'the thread answered before it was asked');
@@ -165,9 +169,4 @@ function firstMessage(worker: Worker): Promise<FromThread> {
   return promise.finally(() => {
     worker.off('message', resolve).off('error', reject).off('exit', ended);
   });
-}
-
-/** When the process ends (process.exit, an uncaught error) the runtime is given the time to return. */
-function waitUntilIdle(activity: Int32Array<SharedArrayBuffer>): void {
-  Atomics.wait(activity, 0, Activity.Busy, 5_000);
 }

@@ -27,7 +27,6 @@ export interface RecordingPrediction {
 }
 
 type Samples = Float32Array<ArrayBuffer>;
-type Heard = { models: Models; speechSeconds: number };
 
 export interface RecordingOptions {
   readonly stepSeconds: number;
@@ -36,7 +35,7 @@ export interface RecordingOptions {
   readonly signal: AbortSignal | undefined;
   open(signal: AbortSignal): Promise<Sound>;
   decode(block: PcmBlock, signal: AbortSignal): Promise<Samples>;
-  classify(samples: Samples, signal: AbortSignal): Promise<Heard>;
+  classify(samples: Samples, signal: AbortSignal): Promise<{ models: Models; speechSeconds: number }>;
 }
 
 /**
@@ -58,16 +57,16 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
     failure ??= { error };
     stop.abort();
   }
-  async function hear({ index, startSeconds, endSeconds, samples }: AudioWindow): Promise<void> {
-    const heard = await Promise.all(pieces(samples).map((piece) => classify(piece, signal)));
-    // A window that looked back heard more than its step.
+  async function classifyStep({ index, startSeconds, endSeconds, samples }: AudioWindow): Promise<void> {
+    const parts = await Promise.all(cutEvenly(samples).map((part) => classify(part, signal)));
+    // A window that looked back is longer than its step.
     const ownShare = Math.min(1, ((endSeconds - startSeconds) * MODEL_SAMPLE_RATE) / samples.length);
-    const speechSeconds = heard.reduce((sum, each) => sum + each.speechSeconds, 0) * ownShare;
+    const speechSeconds = parts.reduce((sum, part) => sum + part.speechSeconds, 0) * ownShare;
     steps[index] = {
       startSeconds,
       endSeconds,
       speechSeconds,
-      models: mean(heard.map(({ models }) => models)),
+      models: mean(parts.map(({ models }) => models)),
     };
   }
 
@@ -79,7 +78,7 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
       // Waiting with the next window at hand: a thread that is done does not wait for the decoder.
       if (running.size >= inFlight) await Promise.race(running);
       if (failure !== undefined) break;
-      const task = hear(window)
+      const task = classifyStep(window)
         .catch(fail)
         .finally(() => running.delete(task));
       running.add(task);
@@ -138,17 +137,17 @@ export function watchProgress(source: RecordingSource, onProgress: (share: numbe
   };
 }
 
-function pieces(samples: Samples): Samples[] {
+function cutEvenly(samples: Samples): Samples[] {
   const count = Math.ceil(samples.length / (MAX_WINDOW_SECONDS * MODEL_SAMPLE_RATE));
   const bound = (i: number) => Math.floor((i * samples.length) / count);
   return Array.from({ length: count }, (_, i) => samples.subarray(bound(i), bound(i + 1)));
 }
 
-function mean(heard: readonly Models[]): Models {
-  const [first = {}] = heard;
-  if (heard.length === 1) return first;
+function mean(parts: readonly Models[]): Models {
+  const [first = {}] = parts;
+  if (parts.length === 1) return first;
   const average = (model: string, emotion: string): number =>
-    heard.reduce((sum, models) => sum + (models[model]?.[emotion] ?? 0), 0) / heard.length;
+    parts.reduce((sum, models) => sum + (models[model]?.[emotion] ?? 0), 0) / parts.length;
   return Object.fromEntries(
     Object.entries(first).map(([model, emotions]) => [
       model,
