@@ -32,6 +32,7 @@ export interface RecordingOptions {
   readonly stepSeconds: number;
   /** Steps that may be classified at once: enough to keep the threads busy, few enough to keep memory small. */
   readonly inFlight: number;
+  readonly maxSeconds: number;
   readonly signal: AbortSignal | undefined;
   open(signal: AbortSignal): Promise<Sound>;
   decode(block: PcmBlock, signal: AbortSignal): Promise<Samples>;
@@ -95,7 +96,7 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
 /** 16 kHz samples, block by block. The next block is read and decoded while the last one is used. */
 async function* decoded(
   { pieces, format }: Sound,
-  { decode }: RecordingOptions,
+  { decode, maxSeconds }: RecordingOptions,
   signal: AbortSignal,
   count: { samples: number },
 ): AsyncGenerator<Samples> {
@@ -103,7 +104,7 @@ async function* decoded(
   async function next(): Promise<Samples | null> {
     const { value, done } = await blocks.next();
     if (done) return null;
-    if (value.outputs.end > ASYNCH_LIMITS.maxSeconds * MODEL_SAMPLE_RATE) throw tooLong();
+    if (value.outputs.end > maxSeconds * MODEL_SAMPLE_RATE) throw tooLong(maxSeconds);
     return decode(value, signal);
   }
   let ahead = next();
@@ -166,8 +167,7 @@ function tooShort(seconds: number): AudioError {
   );
 }
 
-function tooLong(): AudioError {
-  const max_seconds = ASYNCH_LIMITS.maxSeconds;
+function tooLong(max_seconds: number): AudioError {
   return new AudioError(
     'audio_too_long',
     `The recording is longer than ${max_seconds / 3600} hours. Cut it into shorter ones.`,
