@@ -45,7 +45,7 @@ export interface ClassifierOptions {
 /** One short recording: a file in any format, or prepared samples as JSON. */
 export interface Clip {
   readonly kind: 'file' | 'json';
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
 }
 
 /** Prepared samples are not counted before they reach a thread; this is how much sound they usually are. */

@@ -112,7 +112,7 @@ export class InferenceThread {
     const timer = setTimeout(() => this.#loseIfStuck(), this.#stuckAfterMs);
     this.#inFlight = { id, promise, resolve, reject, timer };
     this.#activity[0] = Activity.Busy;
-    const data = task.data.slice();
+    const data = copyOf(task.data);
     this.#send({ kind: 'run', id, task: { ...task, data } as Task }, [data.buffer]);
     return promise;
   }
@@ -160,6 +160,11 @@ export class InferenceThread {
     }
     this.#markEnded();
   }
+}
+
+/** Not `slice`, which copies nothing where the data is a Buffer. */
+function copyOf(data: Uint8Array | Float32Array): Uint8Array<ArrayBuffer> | Float32Array<ArrayBuffer> {
+  return data instanceof Float32Array ? new Float32Array(data) : new Uint8Array(data);
 }
 
 function firstMessage(worker: Worker): Promise<FromThread> {

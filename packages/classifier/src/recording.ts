@@ -86,6 +86,8 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
     }
   } catch (error) {
     fail(error);
+  } finally {
+    sound?.close();
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure.error;

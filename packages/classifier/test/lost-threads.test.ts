@@ -4,7 +4,15 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { writeWav } from '../../audio/test/support/wav.ts';
-import { NoThreadsError, WorkerFailedError } from '../src/index.ts';
+import {
+  DEFAULT_MODELS_DIR,
+  NoThreadsError,
+  pickWeights,
+  readCatalog,
+  verifyWeights,
+  WorkerFailedError,
+} from '../src/index.ts';
+import { InferenceThread } from '../src/inference-thread.ts';
 import { copyModels } from './support/models-dir.ts';
 import { noise, vowels } from './support/sounds.ts';
 import { kill, start, until } from './support/threads.ts';
@@ -23,20 +31,29 @@ test('a thread that dies at work is replaced, and its work is answered by anothe
   assert.deepEqual({ restarts, busy, configured }, { restarts: 1, busy: 0, configured: 2 });
 });
 
-test('clips whose threads all die at once are still answered, files and prepared samples alike', async (t) => {
-  const { classifier, threads } = await start(t, { workers: 2 });
+test('a clip whose thread dies over it is answered by the next one, files and prepared samples alike', async (t) => {
+  const { classifier, threads } = await start(t, { workers: 1 });
   const samples = vowels(4.5, 140, 44_100);
-  const file = { kind: 'file', bytes: new Uint8Array(writeWav(samples, { encoding: 'float32' })) } as const;
-  const json = {
-    kind: 'json',
-    bytes: new Uint8Array(Buffer.from(JSON.stringify({ payload: [[...samples]] }))),
-  } as const;
-  const { models } = await classifier.classifyClip(file);
-  for (const thread of threads()) kill(thread);
-  const answers = await Promise.all([classifier.classifyClip(json), classifier.classifyClip(file)]);
-  for (const answer of answers) assert.deepEqual(answer.models, models);
-  await until(() => classifier.stats().alive === 2, 'the replacements');
+  const file = { kind: 'file', bytes: writeWav(samples, { encoding: 'float32' }) } as const;
+  const json = { kind: 'json', bytes: Buffer.from(JSON.stringify({ payload: [[...samples]] })) } as const;
+  const expected = await classifier.classifyClip(file);
+  kill(threads().at(-1));
+  assert.deepEqual((await classifier.classifyClip(json)).models, expected.models);
+  kill(threads().at(-1));
+  assert.deepEqual((await classifier.classifyClip(file)).models, expected.models);
   assert.equal(classifier.stats().restarts, 2);
+});
+
+test('a thread gets a copy of the bytes, also of a Buffer, so that they can be tried again', async (t) => {
+  const catalog = await readCatalog();
+  const modelPath = await verifyWeights(DEFAULT_MODELS_DIR, pickWeights(catalog, 'open'));
+  const thread = await InferenceThread.start({ modelPath, models: catalog.models, stuckAfterMs: 60_000 });
+  t.after(() => thread.stop());
+  for (const data of [Buffer.from('{}'), Buffer.alloc(1_000_000, ' '), new Uint8Array(1_000_000)]) {
+    const { length } = data;
+    await assert.rejects(thread.run({ kind: 'json', data }), { code: 'bad_request' });
+    assert.equal(data.length, length);
+  }
 });
 
 test('an idle thread that dies is replaced too', async (t) => {

@@ -313,7 +313,7 @@ describe('a long recording and the real model', () => {
   });
 });
 
-test('the progress of an MP4 over 32 MiB with its index at the end moves, and nothing is written down', async (t) => {
+test('the progress of an MP4 over 32 MiB with its index at the end moves', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-mp4-'));
   t.after(() => rm(folder, { recursive: true }));
   const path = join(folder, 'long.m4a');
