@@ -16,6 +16,7 @@ import { ROOT } from './support/undertone.ts';
 const BY_HAND = new Map([
   ['make test', 'this test is part of it'],
   ['make check', 'make test does the same right before'],
+  ['make acceptance', 'it takes most of an hour'],
 ]);
 
 const INTERPRETERS: Record<string, readonly string[]> = {

@@ -1,4 +1,4 @@
-import type { CompleteBody } from '@undertone/contract';
+import { type CompleteBody, plainEtag } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
 import type { Part } from '../stores/request-store.ts';
 
@@ -39,11 +39,6 @@ export function explainParts(
   return new ProblemError('bad_request', sentences.filter(Boolean).join(' '), {
     figures: { missing_parts: missing, wrong_parts },
   });
-}
-
-/** Some HTTP libraries strip the quotes, some proxies mark an ETag as weak. */
-export function plainEtag(etag: string): string {
-  return etag.replace(/^W\//, '').replaceAll('"', '').trim().toLowerCase();
 }
 
 function listed(numbers: readonly number[]): string {

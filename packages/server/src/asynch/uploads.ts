@@ -8,13 +8,14 @@ import {
   INTERVAL_SECONDS,
   type InitiateQuery,
   type InitiateResult,
+  plainEtag,
 } from '@undertone/contract';
 import { announcedBytes, type BodyTimeouts, bodyStream } from '../http/body.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
 import type { Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
-import { explainParts, plainEtag } from './explain-parts.ts';
+import { explainParts } from './explain-parts.ts';
 import type { AsynchMetrics } from './metrics.ts';
 import { ownRequest, requireUploading } from './requests.ts';
 

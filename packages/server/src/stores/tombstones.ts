@@ -1,7 +1,8 @@
+import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { Prepare, Values } from './retrying-database.ts';
 
 /** A request that is over is still answered with 410, or its DELETE with 204, for so long after it would have expired. */
-export const TOMBSTONE_MS = 24 * 60 * 60_000;
+export const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
 
 /** Part of a transaction: erases requests down to their id, owner and times. */
 export function leaveTombstones(
