@@ -38,6 +38,8 @@ export class TaskRunner {
         return { channels: decodeBlock(task) };
       case 'clip': {
         const [samples] = decodeBlock(task) as [Samples];
+        // The thread's own copy, and up to 32 MiB of it: not kept while the model runs, nor until somebody collects.
+        (task.data.buffer as ArrayBuffer).transfer(0);
         return this.#classify(samples, samples.length / MODEL_SAMPLE_RATE, started);
       }
       case 'json': {
