@@ -1,6 +1,5 @@
 import { ClosedError, NoThreadsError, OverloadedError, WorkerFailedError } from './errors.ts';
 import { type InferenceThread, ThreadLostError, type ThreadOptions } from './inference-thread.ts';
-import { Pace } from './pace.ts';
 import { Pool } from './pool.ts';
 import type { Outcome, Task } from './protocol.ts';
 import { PRIORITIES, type Priority, Scheduler, type Work } from './scheduler.ts';
@@ -209,4 +208,24 @@ function secondsOf(jobs: Iterable<Job>): number {
   let sum = 0;
   for (const { seconds } of jobs) sum += seconds;
   return sum;
+}
+
+/** How fast one thread works, measured all the time: what an honest Retry-After rests on. */
+class Pace {
+  /** Milliseconds of one thread for one second of sound. */
+  #msPerSecond: number;
+
+  constructor(milliseconds: number, seconds: number) {
+    this.#msPerSecond = milliseconds / seconds;
+  }
+
+  observe(milliseconds: number, seconds: number): void {
+    // Slow enough to forget one odd task, quick enough to follow a machine that became busy.
+    this.#msPerSecond += 0.1 * (milliseconds / seconds - this.#msPerSecond);
+  }
+
+  /** Milliseconds until `threads` threads have worked through this much sound. */
+  drainMs(seconds: number, threads: number): number {
+    return (seconds * this.#msPerSecond) / Math.max(1, threads);
+  }
 }
