@@ -48,8 +48,8 @@ export interface Clip {
   readonly bytes: Uint8Array;
 }
 
-/** Prepared samples are not counted before they reach a thread; this is how much sound they usually are. */
-const USUAL_PAYLOAD_SECONDS = 4.5;
+/** What is not counted before it reaches a thread is taken to be so much sound. */
+const USUAL_CLIP_SECONDS = 5;
 
 export class Classifier {
   readonly catalog: Catalog;
@@ -60,6 +60,8 @@ export class Classifier {
 
   /** Rejects with ModelFilesError when the model is not there, is not what its catalogue says, or cannot be run. */
   static async start(options: ClassifierOptions = {}): Promise<Classifier> {
+    // The ONNX runtime would report its use to its makers. It reads this when the first thread loads it.
+    process.env['ORT_DISABLE_TELEMETRY'] = '1';
     const { modelsDir = DEFAULT_MODELS_DIR, weights: name = 'research' } = options;
     const threads = atLeastOne('workers', options.workers ?? availableParallelism());
     const queueLimit = atLeastOne('queueLimit', options.queueLimit ?? Math.min(256, 32 * threads));
@@ -146,9 +148,9 @@ export class Classifier {
     return this.#queue.stats();
   }
 
-  /** What a discrete request that comes now would wait for a thread, from the measured pace. */
-  expectedWaitMs(): number {
-    return this.#queue.expectedWaitMs();
+  /** How long a discrete request waits that comes after so many others, from the measured pace. */
+  expectedWaitMs(requests: number): number {
+    return this.#queue.drainMs(requests * USUAL_CLIP_SECONDS);
   }
 
   /** Takes no new work, answers everything that was accepted, then ends the threads. */
@@ -171,7 +173,7 @@ export class Classifier {
   }
 
   async #classifyJson(data: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {
-    const options = { priority: 'discrete', seconds: USUAL_PAYLOAD_SECONDS, signal } as const;
+    const options = { priority: 'discrete', seconds: USUAL_CLIP_SECONDS, signal } as const;
     const { outcome, queueMs } = await this.#queue.run({ kind: 'json', data }, options);
     const { models, speechSeconds, seconds, decodeMs, inferenceMs } = outcome;
     const timings = { decodeMs, queueMs, inferenceMs };

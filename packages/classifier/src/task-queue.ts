@@ -127,16 +127,14 @@ export class TaskQueue {
     };
   }
 
-  /** What a discrete task that comes now would wait for a thread. */
-  expectedWaitMs(): number {
-    if (this.#pool.idle() !== undefined) return 0;
-    const waiting = secondsOf(this.#scheduler.waiting('discrete'));
-    // What runs is half done on average.
-    return this.#pace.drainMs(waiting + secondsOf(this.#running) / 2, this.#pool.threads.size);
+  /** How long the threads take for so much sound. */
+  drainMs(seconds: number): number {
+    return this.#pace.drainMs(seconds, this.#pool.threads.size);
   }
 
   overloaded(): OverloadedError {
-    return new OverloadedError(Math.max(1, Math.ceil(this.expectedWaitMs() / 1_000)));
+    const waiting = this.#scheduler.waiting('discrete').reduce((sum, { seconds }) => sum + seconds, 0);
+    return new OverloadedError(Math.max(1, Math.ceil(this.drainMs(waiting) / 1_000)));
   }
 
   /** Takes no new work, answers everything that was accepted, then ends the threads. */
@@ -202,12 +200,6 @@ export class TaskQueue {
 
 function noThreads(cause: Error): NoThreadsError {
   return new NoThreadsError(`No inference thread can be started: ${cause.message}`, { cause });
-}
-
-function secondsOf(jobs: Iterable<Job>): number {
-  let sum = 0;
-  for (const { seconds } of jobs) sum += seconds;
-  return sum;
 }
 
 /** How fast one thread works, measured all the time: what an honest Retry-After rests on. */
