@@ -1,6 +1,6 @@
 import type { PcmBlock } from './decode.ts';
 import { atLeastZero, framesFor, MODEL_SAMPLE_RATE, modelSamples, planStages } from './resample/plan.ts';
-import type { PcmFormat } from './wav/header.ts';
+import type { PcmFormat } from './wav.ts';
 
 /** How much is decoded at once: long enough to be worth a trip to a thread, short enough to leave it free soon. */
 const LONGEST_SECONDS = 20;

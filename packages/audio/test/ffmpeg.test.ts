@@ -15,7 +15,7 @@ import {
   openSound,
   readClip,
 } from '../src/index.ts';
-import { sniff } from '../src/sniff.ts';
+import { sniff } from '../src/sound.ts';
 import { decodeAll, inPieces, open, signalToNoise, voice } from './support/sounds.ts';
 import { writeWav } from './support/wav.ts';
 

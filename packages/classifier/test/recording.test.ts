@@ -272,17 +272,15 @@ describe('a long recording and the real model', () => {
     }
   });
 
-  test('gets the same result when its threads die in the middle of it', async (t) => {
+  test('gets the same result when a thread dies in the middle of it', async (t) => {
     const { classifier, threads } = await start(t, { workers: 2 });
     const expected = await classifier.classifyRecording(memorySource(wav), { stepSeconds: 5 });
     const found = await classifier.classifyRecording(
-      withEvent(() => {
-        for (const thread of threads()) kill(thread);
-      }),
+      withEvent(() => kill(threads()[0])),
       { stepSeconds: 5 },
     );
     assert.deepEqual(found, expected);
-    assert.ok(classifier.stats().restarts >= 1);
+    assert.equal(classifier.stats().restarts, 1);
   });
 
   test('waits while no thread can be started, goes on when one is back, and ends when it is aborted', async (t) => {

@@ -1,5 +1,5 @@
+import type { RecordingSource } from '../byte-reader.ts';
 import { AudioError } from '../errors.ts';
-import type { RecordingSource } from '../source.ts';
 
 /**
  * Phones write the index of an MP4 file (the `moov` box) after the sound, and a reader that cannot seek, such as
