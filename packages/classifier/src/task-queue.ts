@@ -132,11 +132,6 @@ export class TaskQueue {
     return this.#pace.drainMs(seconds, this.#pool.threads.size);
   }
 
-  /** How long the threads take for so much sound. */
-  drainMs(seconds: number): number {
-    return this.#pace.drainMs(seconds, this.#pool.threads.size);
-  }
-
   overloaded(): OverloadedError {
     const waiting = this.#scheduler.waiting('discrete').reduce((sum, { seconds }) => sum + seconds, 0);
     return new OverloadedError(Math.max(1, Math.ceil(this.drainMs(waiting) / 1_000)));
