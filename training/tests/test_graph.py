@@ -25,9 +25,8 @@ def session(model, ranges=None):
 def model(encoder, request):
     torch.manual_seed(3)
     model = VoiceModel(pretrained(encoder, 2, request.param)).eval()
-    for name in ("middle", "spectrum"):
-        getattr(model, f"ood_{name}_mean").normal_()
-        getattr(model, f"ood_{name}_root").normal_(0, 0.1)
+    model.ood_mean.normal_()
+    model.ood_root.normal_(0, 0.01)
     return model
 
 
@@ -38,7 +37,7 @@ def sound(seconds, seed=0):
 def answers(model, samples):
     with torch.no_grad():
         answer = model(torch.from_numpy(samples))
-        ood = model.ood_score(answer.features).numpy().astype(np.float64)
+        ood = model.ood_score(answer.feature).numpy().astype(np.float64)
     speech = answer.voice.sigmoid().mean(1).numpy().astype(np.float64)
     said = {n: probabilities(x.numpy().astype(np.float64), speech, ood, 1.0) for n, x in answer.logits.items()}
     return said, speech

@@ -153,14 +153,14 @@ def test_a_typical_unheard_voice_has_score_one_and_an_unfamiliar_one_more():
     mean, root = ood.fit([cloud(500, seed=1), cloud(300, seed=2)], [cloud(400, seed=3)])
     assert abs(np.median(ood.score(cloud(400, seed=3), mean, root)) - 1) < 1e-6
     assert abs(np.median(ood.score(cloud(400, seed=4), mean, root)) - 1) < 0.2
-    assert np.median(ood.score(cloud(400, 6.0, seed=5), mean, root)) > 4
+    assert np.median(ood.score(cloud(400, 6.0, seed=5), mean, root)) > 2
 
 
 def test_what_varies_among_known_voices_does_not_count_as_unfamiliar():
     mean, root = ood.fit([cloud(2000)], [cloud(2000, seed=1)])
     common, rare = np.zeros((2, 1, 8))
     common[0, 0], rare[0, 3] = 10, 10
-    assert ood.score(rare, mean, root) > 10 * ood.score(common, mean, root)
+    assert ood.score(rare, mean, root) > 3 * ood.score(common, mean, root)
 
 
 def test_a_telephone_lets_only_its_band_through():

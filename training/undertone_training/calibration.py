@@ -10,7 +10,7 @@ from .frontend import FULL_SPEECH, Array
 from .metrics import calibration_error
 
 # The temperature grows with the out-of-distribution score; below this score it stays as it is.
-LEAST_OOD = 0.5
+LEAST_OOD = 0.7
 LOWEST, HIGHEST = 0.4, 4.0  # temperatures that may be chosen
 
 Group = tuple[Array, Array, Array, Array]  # truth, logits, share of speech, out-of-distribution score

@@ -28,8 +28,8 @@ from .frontend import (
     Array,
     dft_kernels,
     mel_filters,
-    middle_block,
     noise_bed,
+    ood_block,
 )
 from .quantise import RoundedConv, RoundedLinear
 
@@ -100,7 +100,7 @@ class States(NamedTuple):
     """What the encoder made of a batch."""
 
     mixed: Tensor  # [batch, frames, width]: weighted sum of the states after the convolutions and after every block
-    middle: Tensor  # [batch, width]: mean over time of the state in the middle of the encoder
+    feature: Tensor  # [batch, width]: mean over time of a late state, for the out-of-distribution score
 
 
 class Encoder(nn.Module):
@@ -126,16 +126,16 @@ class Encoder(nn.Module):
         x = F.gelu(self.conv2(x)).transpose(1, 2)
         x = x + self.positions[: x.shape[1]]
         mixed = x * weights[0]
-        middle = x
+        late = x
         for number in range(len(self.blocks) + 1):
             if number > 0:
                 x = self.blocks[number - 1](x)
                 mixed = mixed + x * weights[number]
-            if number == middle_block(len(self.blocks)):
-                middle = x
+            if number == ood_block(len(self.blocks)):
+                late = x
             if number in self.halve_after:
                 x, mixed = halve(x), halve(mixed)
-        return States(mixed, middle.float().mean(1))
+        return States(mixed, late.float().mean(1))
 
 
 def pretrained(path: str | Path, layers: int, halve_after: Sequence[int] = ()) -> Encoder:

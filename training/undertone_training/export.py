@@ -25,8 +25,8 @@ from .frontend import (
     Array,
     dft_kernels,
     mel_filters,
-    middle_block,
     noise_bed,
+    ood_block,
 )
 from .graph import GraphWriter
 from .labels import MODELS
@@ -55,14 +55,26 @@ class VoiceGraph:
         if name in self.ranges:
             low, high = self.ranges[name]
             step = np.float32((high - low) / 255)
-            zero = np.uint8(np.clip(round(-low / step), 0, 255))
-            x = g.node("DequantizeLinear", g.node("QuantizeLinear", x, step, zero), step, zero)
+            coarse = self.rounded(x, step, round(-low / step))
+            # One byte is not enough: noise that nobody can hear would move an answer by a hundredth in the mean.
+            # A second byte holds what the first leaves over.
+            rest = self.rounded(g.node("Sub", x, coarse), np.float32(step / 250), 128)
             quantised, scales = quantise_weight(weight)
-            zeros = np.zeros(len(scales), np.int8)
-            product = g.node("MatMul", x, g.node("DequantizeLinear", quantised.T.copy(), scales, zeros, axis=1))
+            stored = g.constant(quantised.T.copy())
+            product = g.node("Add", *(self.int8_product(part, stored, scales) for part in (coarse, rest)))
         else:
             product = g.node("MatMul", x, g.half_constant(weight.T))
         return g.node("Add", product, self.state[f"{name}.bias"])
+
+    def rounded(self, x: str, step: Array, zero: int) -> str:
+        """Round to a byte."""
+        level = np.uint8(np.clip(zero, 0, 255))
+        return self.g.node("DequantizeLinear", self.g.node("QuantizeLinear", x, step, level), step, level)
+
+    def int8_product(self, x: str, weight: str, scales: Array) -> str:
+        """A product that the runtime computes with integers, since both sides are rounded."""
+        w = self.g.node("DequantizeLinear", weight, scales, np.zeros(len(scales), np.int8), axis=1)
+        return self.g.node("MatMul", x, w)
 
     def norm(self, x: str, name: str) -> str:
         """Layer normalisation."""
@@ -133,14 +145,14 @@ class VoiceGraph:
         return self.linear(mixed, f"{name}.out")
 
     def encoder(self, mel: str) -> tuple[str, str]:
-        """The same walk as Encoder.forward: the mix of all states, and the mean of the middle one."""
+        """The same walk as Encoder.forward: the mix of all states, and the mean of a late one."""
         g, weights = self.g, np.exp(self.state["layer_weights"])
         weights = (weights / weights.sum()).astype(np.float32)
         x = self.convolutions(mel)
         positions = g.half_constant(self.state["encoder.positions"])
         frames = g.node("Shape", x, start=1, end=2)
         x = g.node("Add", x, g.node("Slice", positions, np.array([0]), frames, np.array([0])))
-        mixed, middle = g.node("Mul", x, weights[0]), x
+        mixed, late = g.node("Mul", x, weights[0]), x
         for number in range(self.layers + 1):
             if number > 0:
                 name = f"encoder.blocks.{number - 1}"
@@ -148,11 +160,11 @@ class VoiceGraph:
                 inner = g.node("Gelu", self.linear(self.norm(x, name + ".ln2"), name + ".fc1"))
                 x = g.node("Add", x, self.linear(inner, name + ".fc2"))
                 mixed = g.node("Add", mixed, g.node("Mul", x, weights[number]))
-            if number == middle_block(self.layers):
-                middle = x
+            if number == ood_block(self.layers):
+                late = x
             if number in self.halve_after:
                 x, mixed = self.halve(x), self.halve(mixed)
-        return mixed, self.mean_over(middle, [1], keep=False)
+        return mixed, self.mean_over(late, [1], keep=False)
 
     def speech(self, x: str) -> str:
         """The share of frames with a voice, the graph's second kind of output."""
@@ -166,28 +178,16 @@ class VoiceGraph:
         weighted = g.node("Mul", x, g.node("Softmax", weight, axis=1))
         mean = g.node("ReduceSum", weighted, np.array([1]), keepdims=0)
         square = g.node("ReduceSum", g.node("Mul", weighted, x), np.array([1]), keepdims=0)
-        return self.with_deviation(mean, square)
-
-    def spectrum(self, mel: str) -> str:
-        """The same of the log-mel's bands, every frame counting alike."""
-        mean, square = (self.mean_over(x, [2], keep=False) for x in (mel, self.g.node("Mul", mel, mel)))
-        return self.with_deviation(mean, square)
-
-    def with_deviation(self, mean: str, square: str) -> str:
-        """Mean and standard deviation side by side, from the means of values and of their squares."""
-        g = self.g
         variance = g.node("Sub", square, g.node("Mul", mean, mean))
         return g.node("Concat", mean, g.node("Sqrt", g.node("Max", variance, np.float32(1e-5))), axis=1)
 
-    def ood_score(self, **features: str) -> str:
+    def ood_score(self, feature: str) -> str:
         """The Mahalanobis out-of-distribution score (ood.py): the temperature is multiplied by it."""
         g = self.g
-        scores = []
-        for name, feature in features.items():
-            away = g.node("Sub", feature, self.state[f"ood_{name}_mean"])
-            away = g.node("MatMul", away, g.half_constant(self.state[f"ood_{name}_root"]))
-            scores.append(g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
-        return g.node("Max", g.node("Mean", *scores), np.float32(LEAST_OOD))
+        away = g.node("Sub", feature, self.state["ood_mean"])
+        away = g.node("MatMul", away, g.half_constant(self.state["ood_root"]))
+        distance = g.node("Sqrt", g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
+        return g.node("Max", distance, np.float32(LEAST_OOD))
 
     def head(self, embedding: str, score: str, amount: str, name: str, temperature: float) -> None:
         """Calibrated probabilities, moved towards the flat answer where speech is missing."""
@@ -201,11 +201,11 @@ class VoiceGraph:
         """Return the whole graph as an ONNX model."""
         g = self.g
         mel = self.log_mel("samples")
-        mixed, middle = self.encoder(mel)
+        mixed, feature = self.encoder(mel)
         x = self.norm(mixed, "norm")
         share = g.node("Unsqueeze", self.speech(x), np.array([1]))
         amount = g.node("Clip", g.node("Mul", share, np.float32(1 / FULL_SPEECH)), np.float32(0), np.float32(1))
-        score = self.ood_score(middle=middle, spectrum=self.spectrum(mel))
+        score = self.ood_score(feature)
         embedding = g.node("Gelu", self.linear(self.summary(x), "embed"))
         for name in MODELS:
             self.head(embedding, score, amount, name, temperatures[name])

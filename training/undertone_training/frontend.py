@@ -19,9 +19,9 @@ HIGHEST_HZ = 7200.0
 MAX_POSITIONS = 500  # 10 s at the 50 frames a second that follow the convolutions
 
 
-def middle_block(layers: int) -> int:
-    """The block whose output the out-of-distribution score looks at."""
-    return (layers + 1) // 2
+def ood_block(layers: int) -> int:
+    """The block whose output the out-of-distribution score looks at: the last but one."""
+    return max(1, layers - 1)
 
 
 def mel_filters(n_fft: int = FFT, n_mels: int = MELS, rate: int = SAMPLE_RATE) -> Array:

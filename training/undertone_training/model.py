@@ -25,11 +25,14 @@ class Answer(NamedTuple):
 
     logits: dict[str, Tensor]  # model -> [batch, emotions]
     voice: Tensor  # [batch, frames]: logit of a voice
-    features: dict[str, Tensor]  # what the out-of-distribution score looks at
+    feature: Tensor  # [batch, width]: what the out-of-distribution score looks at
 
 
 class VoiceModel(nn.Module):
     """Samples in, logits of every model out."""
+
+    ood_mean: Tensor
+    ood_root: Tensor
 
     def __init__(self, encoder: Encoder, dropout: float = 0.2) -> None:
         super().__init__()
@@ -43,41 +46,32 @@ class VoiceModel(nn.Module):
         self.embed = nn.Linear(2 * width, EMBEDDING)
         self.dropout = nn.Dropout(dropout)
         self.heads = nn.ModuleDict({name: nn.Linear(EMBEDDING, size) for name, size in MODELS.items()})
-        for name, size in ood.feature_width(width).items():
-            self.register_buffer(f"ood_{name}_mean", torch.zeros(size))
-            self.register_buffer(f"ood_{name}_root", torch.zeros(size, size))
+        self.register_buffer("ood_mean", torch.zeros(width))
+        self.register_buffer("ood_root", torch.zeros(width, width))
 
     def from_mel(self, mel: Tensor) -> Answer:
         """Answer from a log-mel spectrogram."""
-        mixed, middle = self.encoder(mel, self.layer_weights.softmax(0))
+        mixed, feature = self.encoder(mel, self.layer_weights.softmax(0))
         x = self.norm(mixed)
         summary = mean_and_deviation(x.float(), self.attention(x).float().softmax(1))
         embedding = self.dropout(F.gelu(self.embed(summary)))
         logits = {name: head(embedding) for name, head in self.heads.items()}
-        return Answer(logits, self.voice(x).squeeze(2), {"middle": middle, "spectrum": spectrum(mel)})
+        return Answer(logits, self.voice(x).squeeze(2), feature)
 
     def forward(self, samples: Tensor) -> Answer:
         """Answer from raw samples."""
         return self.from_mel(self.mel(samples))
 
-    def ood_score(self, features: dict[str, Tensor]) -> Tensor:
-        """The mean of the scores of all features."""
-        scores = [
-            ood.score(x, getattr(self, f"ood_{n}_mean"), getattr(self, f"ood_{n}_root")) for n, x in features.items()
-        ]
-        return torch.stack(scores).mean(0)
+    def ood_score(self, feature: Tensor) -> Tensor:
+        """[batch]: 1 for a typical unheard speaker of a known corpus, more for what is unfamiliar."""
+        return ood.score(feature, self.ood_mean, self.ood_root)
 
 
-def mean_and_deviation(x: Tensor, weight: Tensor | float) -> Tensor:
+def mean_and_deviation(x: Tensor, weight: Tensor) -> Tensor:
     """Over time, weighted: [batch, frames, width] -> [batch, 2 * width]."""
     mean = (x * weight).sum(1)
     deviation = ((x * x * weight).sum(1) - mean * mean).clamp(min=1e-5).sqrt()
     return torch.cat([mean, deviation], 1)
-
-
-def spectrum(mel: Tensor) -> Tensor:
-    """Mean and deviation over time of each band of the log-mel."""
-    return mean_and_deviation(mel.transpose(1, 2), 1 / mel.shape[2])
 
 
 def speech_share(voice: Tensor) -> Tensor:

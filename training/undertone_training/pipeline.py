@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The out-of-distribution score is fitted to windows of the training speakers, so many of each corpus and length: short
 # windows vary more than long ones, and no length that the service takes may count as unfamiliar in itself.
-OOD_WINDOWS, OOD_SECONDS = 200, (2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
+OOD_WINDOWS, OOD_SECONDS = 100, (2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 TYPICAL_SECONDS = 5.0
 
 
@@ -81,22 +81,16 @@ def fit_ood(model: VoiceModel, pack: Pack, recipe: Recipe, names: Sequence[str],
 
     keep, side = spoken(pack), sides(pack.clips, recipe)
 
-    def features(wanted: str, lengths: Iterable[float]) -> Iterator[dict[str, Array]]:
+    def features(wanted: str, lengths: Iterable[float]) -> Iterator[Array]:
         for name in names:
             rows = keep & of(pack, [name]) & (side == wanted)
             if rows.any():
                 windows = [laid_end_to_end(pack, rows, seconds, OOD_WINDOWS) for seconds in lengths]
-                answers = [with_torch(model, w, device) for w in windows]
-                yield {
-                    feature: np.concatenate([a[feature] for a in answers]).astype(np.float64)
-                    for feature in ood.feature_width(model.encoder.width)
-                }
+                yield np.concatenate([with_torch(model, w, device)["feature"] for w in windows]).astype(np.float64)
 
-    trained, unheard = list(features("train", OOD_SECONDS)), list(features("validation", [TYPICAL_SECONDS]))
-    for name in ood.feature_width(model.encoder.width):
-        mean, root = ood.fit([x[name] for x in trained], [x[name] for x in unheard])
-        getattr(model, f"ood_{name}_mean").copy_(torch.from_numpy(mean))
-        getattr(model, f"ood_{name}_root").copy_(torch.from_numpy(root))
+    mean, root = ood.fit(list(features("train", OOD_SECONDS)), list(features("validation", [TYPICAL_SECONDS])))
+    model.ood_mean.copy_(torch.from_numpy(mean))
+    model.ood_root.copy_(torch.from_numpy(root))
 
 
 def measured_windows(pack: Pack, recipe: Recipe, corpus: Corpus, side: str | None = None) -> Windows:

@@ -17,7 +17,7 @@ Outputs = dict[str, Array]
 
 
 def with_torch(model: VoiceModel, windows: Windows, device: str, batch: int = 128) -> Outputs:
-    """Logits of each model, "speech", the features of the out-of-distribution score and "ood", window by window."""
+    """Logits of each model, "speech", and the out-of-distribution score "ood" with its "feature", window by window."""
     import torch
 
     from .model import speech_share
@@ -29,9 +29,9 @@ def with_torch(model: VoiceModel, windows: Windows, device: str, batch: int = 12
             answer = model(torch.from_numpy(samples).to(device))
             out = {
                 **answer.logits,
-                **answer.features,
+                "feature": answer.feature,
                 "speech": speech_share(answer.voice),
-                "ood": model.ood_score(answer.features),
+                "ood": model.ood_score(answer.feature),
             }
         return {name: x.float().cpu().numpy() for name, x in out.items()}
 
