@@ -6,8 +6,10 @@ interface ErrorEntry {
 /** Every error the service answers with: the one place where a code gets its status and title. */
 export const ERRORS = {
   bad_request: { status: 400, title: 'The request is not well formed' },
-  missing_file: { status: 400, title: 'The form holds no file' },
+  missing_file: { status: 400, title: 'The form has no file' },
   unknown_model: { status: 400, title: 'There is no such model' },
+  audio_too_short: { status: 400, title: 'The recording is too short' },
+  audio_too_long: { status: 400, title: 'The recording is too long' },
   missing_api_key: { status: 401, title: 'An API key is needed' },
   invalid_api_key: { status: 401, title: 'The API key is not valid' },
   forbidden: { status: 403, title: 'This address does not allow it' },
@@ -17,10 +19,9 @@ export const ERRORS = {
   conflict: { status: 409, title: 'The request does not fit the present state' },
   gone: { status: 410, title: 'This has expired' },
   file_too_large: { status: 413, title: 'The file is too large' },
+  storage_limit: { status: 413, title: 'This key has no storage left' },
   unsupported_media_type: { status: 415, title: 'This format cannot be read' },
   unreadable_audio: { status: 422, title: 'The audio cannot be read' },
-  audio_too_short: { status: 422, title: 'The recording is too short' },
-  audio_too_long: { status: 422, title: 'The recording is too long' },
   sample_rate_too_low: { status: 422, title: 'The sample rate is too low' },
   sample_rate_too_high: { status: 422, title: 'The sample rate is too high' },
   processing_failed: { status: 422, title: 'The recording could not be processed' },

@@ -1,6 +1,7 @@
 // No run-time import of TypeBox may be reachable from here: clients bundle this file.
 export * from './emotions.ts';
 export * from './errors.ts';
+export * from './etags.ts';
 export * from './limits.ts';
 export * from './models.ts';
 export * from './paths.ts';

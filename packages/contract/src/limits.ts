@@ -9,7 +9,7 @@ export interface Range {
   readonly max: number;
 }
 
-/** Recorders and codecs pad: a clip may miss either length limit by this much. */
+/** Recorders and codecs pad: a recording may miss a length limit by this much. */
 export const LENGTH_TOLERANCE_SECONDS = 0.05;
 
 /** Sample rates of the recordings we take, in hertz. */
@@ -37,9 +37,11 @@ export const ASYNCH_LIMITS = {
   maxFileNameLength: 255,
   /** Everything about a request is gone this long after it was made. */
   retentionSeconds: 24 * 60 * 60,
+  /** So much longer an expired or deleted request is known as one. */
+  tombstoneSeconds: 24 * 60 * 60,
   /** A last step shorter than this is not one. */
   minTailSeconds: 0.1,
-  /** A worker may die this often over one request before the request has failed. */
+  /** After so many workers died or failed over one request, the request has failed. */
   maxAttempts: 3,
 } as const;
 

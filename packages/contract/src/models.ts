@@ -17,7 +17,5 @@ export function isModelId(value: unknown): value is ModelId {
   return typeof value === 'string' && Object.hasOwn(MODELS, value);
 }
 
-/** The two sets of weights that ship; they differ in the licences of the voices they learned from. */
-export const WEIGHTS = ['research', 'open'] as const;
-
-export type WeightsId = (typeof WEIGHTS)[number];
+/** The weights in use when none are chosen. Any that the catalogue of models names can be. */
+export const DEFAULT_WEIGHTS = 'research';

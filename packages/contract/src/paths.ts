@@ -11,7 +11,6 @@ export const PATHS = {
   discreteShort: '/emotionprediction',
   models: '/v1/models',
   asynch: '/v1/asynch',
-  stream: '/v1/stream',
   health: '/healthz',
   ready: '/readyz',
   metrics: '/metrics',
@@ -25,11 +24,11 @@ export const ASYNCH_PATHS = {
   complete: '/upload/complete',
   prediction: '/prediction',
   requests: '/requests',
+  /** What presigned URLs point to when this server keeps the parts itself. */
+  part: '/upload/:request_id/parts/:part_number',
 } as const;
 
 /** Where clients look when no address is configured: a server on this machine. */
-export const DEFAULT_DISCRETE_URL = `http://127.0.0.1:${DEFAULT_PORT}${PATHS.discrete}`;
-export const DEFAULT_ASYNCH_URL = `http://127.0.0.1:${DEFAULT_PORT}${PATHS.asynch}`;
-
-/** Browsers cannot set headers on a WebSocket: there the key travels as a subprotocol with this prefix. */
-export const API_KEY_SUBPROTOCOL_PREFIX = 'apikey.';
+export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+export const DEFAULT_DISCRETE_URL = DEFAULT_URL + PATHS.discrete;
+export const DEFAULT_ASYNCH_URL = DEFAULT_URL + PATHS.asynch;

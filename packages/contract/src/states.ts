@@ -3,7 +3,7 @@
  *
  *   uploading -> queued -> processing -> completed | failed
  *
- * A worker that dies gives its request back to `queued`. Any state becomes `expired` 24 hours after
+ * A worker that stops or dies gives its request back to `queued`. Any state becomes `expired` 24 hours after
  * the request was made.
  */
 export const REQUEST_STATES = [

@@ -11,6 +11,12 @@ export function formatTimestamp(seconds: number): string {
   return `${pad(minutes)}:${pad(whole % 60)}`;
 }
 
+/** Seconds from the start that a time stamp such as `00:05` or `125:05` stands for. */
+export function parseTimestamp(t: string): number {
+  const [minutes = Number.NaN, seconds = Number.NaN] = t.split(':').map(Number);
+  return minutes * 60 + seconds;
+}
+
 function pad(value: number): string {
   return String(value).padStart(2, '0');
 }

@@ -12,8 +12,6 @@ const shared: BuildOptions = {
   bundle: true,
   target: 'es2022',
   sourcemap: false,
-  // Bundled modules are joined to one file; their names in stack traces are worth a few bytes.
-  keepNames: true,
   logLevel: 'warning',
 };
 

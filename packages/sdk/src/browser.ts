@@ -6,7 +6,7 @@ import type { ClientOptions } from './types.ts';
 
 export * from './public.ts';
 
-/** Talks to an Undertone server. A page has no environment: give it a key and addresses. */
+/** Talks to an Undertone server. A page has no environment: give it a key and an address. */
 export class EmotionClient extends PlatformClient {
   constructor(options?: ClientOptions);
   constructor(

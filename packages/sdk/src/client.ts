@@ -2,21 +2,17 @@ import { AsynchInterface } from './asynch/asynch.ts';
 import {
   type ClientArguments,
   type Config,
-  NO_KEY,
+  configProblems,
   requireReady,
   resolveConfig,
-  settingsProblems,
+  throwIfInvalid,
   toOptions,
-  unknownNames,
 } from './config.ts';
-import { Context } from './context.ts';
 import { DiscreteInterface } from './discrete.ts';
-import { ConfigError, RequestFailedError } from './errors.ts';
-import { failingAs } from './failure.ts';
-import { readJson } from './http/answer.ts';
-import { modelsUrl, speakable } from './http/url.ts';
+import { Context, readJson } from './http.ts';
 import type { Platform } from './platform/platform.ts';
 import type { ModelList } from './types.ts';
+import { modelsUrl, withoutQuery } from './urls.ts';
 
 /** The client on any platform; the package's entries give it theirs. */
 export class PlatformClient {
@@ -33,7 +29,7 @@ export class PlatformClient {
     const options = toOptions(args);
     this.#platform = platform;
     this.#config = resolveConfig(options, platform);
-    this.#problems = [...unknownNames(options), ...settingsProblems(this.#config)];
+    this.#problems = configProblems(options, this.#config);
     const begin = () => this.#begin();
     this.discrete = new DiscreteInterface(begin);
     this.asynch = new AsynchInterface(begin);
@@ -41,18 +37,15 @@ export class PlatformClient {
 
   /** Throws one `ConfigError` that lists every problem of the settings, a missing key included. */
   validateConfig(): void {
-    const problems = this.#config.apiKey ? this.#problems : [NO_KEY, ...this.#problems];
-    if (problems.length > 0) throw new ConfigError(problems);
+    throwIfInvalid(this.#config, this.#problems);
   }
 
   /** The models the server offers, how well they do, and the licence of the weights in use. */
   async models(): Promise<ModelList> {
     const context = this.#begin();
     const url = modelsUrl(context.config.asynchUrl);
-    return failingAs(RequestFailedError, undefined, async () => {
-      const answer = await context.callPatiently('Listing the models', { method: 'GET', url });
-      return readJson<ModelList>(answer, speakable(url), ({ models }) => Array.isArray(models));
-    });
+    const answer = await context.callWithRetries('Listing the models', { method: 'GET', url });
+    return readJson<ModelList>(answer, withoutQuery(url), ({ models }) => Array.isArray(models));
   }
 
   #begin(): Context {

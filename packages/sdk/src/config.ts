@@ -1,9 +1,34 @@
-import { DEFAULT_ASYNCH_URL, DEFAULT_DISCRETE_URL } from '@undertone/contract';
-import { NUMBERS, numberProblem } from './checks.ts';
+import {
+  CLIENT_LIMITS,
+  DEFAULT_URL,
+  INTERVAL_SECONDS,
+  isModelId,
+  MODEL_IDS,
+  PATHS,
+  type Range,
+} from '@undertone/contract';
 import { ConfigError, MissingApiKeyError } from './errors.ts';
-import { DEFAULT_LOG_LEVEL, LOG_LEVELS } from './log.ts';
+import { DEFAULT_LOG_LEVEL, isLogLevel, LOG_LEVELS } from './log.ts';
 import type { Platform } from './platform/platform.ts';
 import type { ClientOptions, LogLevel } from './types.ts';
+import { joinUrl } from './urls.ts';
+
+/** Where clients look when no address is configured: a server on this machine. */
+
+const NO_KEY = 'There is no API key: pass apiKey or set SERVICE_API_KEY.';
+
+/** Every number a caller may set: its default, its range, and what it counts. */
+export const NUMBERS = {
+  partSize: { ...CLIENT_LIMITS.partSize, unit: 'bytes' },
+  maxThreads: { ...CLIENT_LIMITS.maxThreads, unit: 'parts at the same time' },
+  retryAttempts: { ...CLIENT_LIMITS.retryAttempts, unit: 'retries' },
+  maxRetries: { ...CLIENT_LIMITS.uploadRetries, unit: 'retries' },
+  maxTries: { ...CLIENT_LIMITS.maxTries, unit: 'tries' },
+  interval: { ...CLIENT_LIMITS.pollIntervalMs, unit: 'milliseconds' },
+  intervalSeconds: { ...INTERVAL_SECONDS, unit: 'seconds' },
+} as const satisfies Record<string, Range & { unit: string }>;
+
+export type NumberName = keyof typeof NUMBERS;
 
 /** The settings of one client, defaults filled in, not checked yet. */
 export interface Config {
@@ -12,11 +37,25 @@ export interface Config {
   readonly showProgress: boolean;
   readonly maxThreads: number;
   readonly retryAttempts: number;
+  readonly baseUrl: string;
   readonly discreteUrl: string;
   readonly asynchUrl: string;
   readonly logLevel: LogLevel;
   readonly fetch: typeof globalThis.fetch | undefined;
 }
+
+const OPTION_NAMES: readonly (keyof Config)[] = [
+  'apiKey',
+  'partSize',
+  'showProgress',
+  'maxThreads',
+  'retryAttempts',
+  'baseUrl',
+  'discreteUrl',
+  'asynchUrl',
+  'logLevel',
+  'fetch',
+];
 
 /** Both forms of the constructor's arguments: all the options in one object, or the first five in order. */
 export type ClientArguments = [
@@ -25,18 +64,6 @@ export type ClientArguments = [
   showProgress?: boolean,
   maxThreads?: number,
   retryAttempts?: number,
-];
-
-const OPTION_NAMES: readonly (keyof ClientOptions)[] = [
-  'apiKey',
-  'partSize',
-  'showProgress',
-  'maxThreads',
-  'retryAttempts',
-  'discreteUrl',
-  'asynchUrl',
-  'logLevel',
-  'fetch',
 ];
 
 export function toOptions(args: ClientArguments): ClientOptions {
@@ -48,50 +75,83 @@ export function toOptions(args: ClientArguments): ClientOptions {
 /** Arguments first, then the environment, then defaults. An empty variable is none. */
 export function resolveConfig(options: ClientOptions, platform: Platform): Config {
   const env = (name: string) => platform.env(name) || undefined;
+  const baseUrl = options.baseUrl ?? env('SERVICE_URL') ?? DEFAULT_URL;
+  // A base that is no address is reported once, not again as two addresses made of it.
+  const base = urlProblem('baseUrl', baseUrl) ? DEFAULT_URL : baseUrl;
   return {
     apiKey: options.apiKey ?? env('SERVICE_API_KEY'),
     partSize: options.partSize ?? NUMBERS.partSize.default,
     showProgress: options.showProgress ?? true,
     maxThreads: options.maxThreads ?? NUMBERS.maxThreads.default,
     retryAttempts: options.retryAttempts ?? NUMBERS.retryAttempts.default,
-    discreteUrl: options.discreteUrl ?? env('SERVICE_DISCRETE_URL') ?? DEFAULT_DISCRETE_URL,
-    asynchUrl: options.asynchUrl ?? env('SERVICE_ASYNCH_URL') ?? DEFAULT_ASYNCH_URL,
+    baseUrl,
+    discreteUrl: options.discreteUrl ?? env('SERVICE_DISCRETE_URL') ?? joinUrl(base, PATHS.discrete),
+    asynchUrl: options.asynchUrl ?? env('SERVICE_ASYNCH_URL') ?? joinUrl(base, PATHS.asynch),
     logLevel: options.logLevel ?? ((env('SERVICE_LOG_LEVEL') ?? DEFAULT_LOG_LEVEL) as LogLevel),
     fetch: options.fetch,
   };
 }
 
-/** Names that no setting has. */
-export function unknownNames(options: ClientOptions): string[] {
-  return Object.keys(options)
-    .filter((name) => !OPTION_NAMES.includes(name as keyof ClientOptions))
-    .map((name) => `There is no setting ${name}: choose from ${OPTION_NAMES.join(', ')}.`);
-}
-
-/** Every problem of the settings but a missing key, each in a sentence that says how to mend it. */
-export function settingsProblems(config: Config): string[] {
+/** Every problem of the settings but a missing key, each in a sentence that says how to fix it. */
+export function configProblems(options: ClientOptions, config: Config): string[] {
   return [
+    ...Object.keys(options)
+      .filter((name) => !OPTION_NAMES.includes(name as keyof Config))
+      .map((name) => `There is no setting ${name}: choose from ${OPTION_NAMES.join(', ')}.`),
     keyShapeProblem(config.apiKey),
     numberProblem('partSize', config.partSize),
     numberProblem('maxThreads', config.maxThreads),
     numberProblem('retryAttempts', config.retryAttempts),
-    typeof config.showProgress === 'boolean' ? undefined : 'showProgress is neither true nor false.',
+    typeof config.showProgress === 'boolean' ? undefined : 'showProgress must be true or false.',
+    urlProblem('baseUrl (SERVICE_URL)', config.baseUrl),
     urlProblem('discreteUrl (SERVICE_DISCRETE_URL)', config.discreteUrl),
     urlProblem('asynchUrl (SERVICE_ASYNCH_URL)', config.asynchUrl),
-    LOG_LEVELS.includes(config.logLevel)
+    isLogLevel(config.logLevel)
       ? undefined
-      : `logLevel (SERVICE_LOG_LEVEL) is ${JSON.stringify(config.logLevel)}: choose one of ${LOG_LEVELS.join(', ')}.`,
-    config.fetch === undefined || typeof config.fetch === 'function' ? undefined : 'fetch is not a function.',
+      : `logLevel (SERVICE_LOG_LEVEL) is ${show(config.logLevel)}: choose one of ${LOG_LEVELS.join(', ')}.`,
+    config.fetch === undefined || typeof config.fetch === 'function'
+      ? undefined
+      : 'fetch must be a function.',
   ].filter((problem) => problem !== undefined);
 }
 
-export const NO_KEY = 'There is no API key: pass apiKey or set SERVICE_API_KEY.';
+/** Throws one error that lists every problem, a missing key included. */
+export function throwIfInvalid({ apiKey }: Config, problems: readonly string[]): void {
+  throwIfAny(apiKey ? problems : [NO_KEY, ...problems]);
+}
 
-/** What every operation begins with: sound settings and a key, or nothing is sent. */
+/** What every operation begins with: valid settings and a key, or nothing is sent. */
 export function requireReady(config: Config, problems: readonly string[]): Config & { apiKey: string } {
-  if (problems.length > 0) throw new ConfigError(problems);
+  throwIfAny(problems);
   if (!config.apiKey) throw new MissingApiKeyError(NO_KEY);
   return { ...config, apiKey: config.apiKey };
+}
+
+/** What is wrong with a number, in a sentence that says how to fix it. */
+export function numberProblem(name: NumberName, value: unknown): string | undefined {
+  const { min, max, unit } = NUMBERS[name];
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return undefined;
+  return `${name} is ${show(value)}: give a whole number of ${unit} from ${min} to ${max}.`;
+}
+
+export function modelProblem(model: unknown): string | undefined {
+  if (model === undefined || isModelId(model)) return undefined;
+  return `There is no model ${show(model)}: choose one of ${MODEL_IDS.join(', ')}.`;
+}
+
+/** Refuses names that no option has: a misspelt one would otherwise do nothing, silently. */
+export function checkNames<T extends object>(
+  operation: string,
+  options: T,
+  names: readonly (keyof T)[],
+): void {
+  const unknown = Object.keys(options).filter((name) => !names.includes(name as keyof T));
+  throwIfAny(unknown.map((name) => `${operation} has no option ${name}: it takes ${names.join(', ')}.`));
+}
+
+export function throwIfAny(problems: readonly (string | undefined)[]): void {
+  const found = problems.filter((problem) => problem !== undefined);
+  if (found.length > 0) throw new ConfigError(found);
 }
 
 function keyShapeProblem(key: unknown): string | undefined {
@@ -104,6 +164,10 @@ function urlProblem(name: string, value: unknown): string | undefined {
   const hint = 'give a full address that begins with http:// or https://';
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return `${name} is not an address: ${hint}.`;
-  if (url.username || url.password) return `${name} holds a user name or password: ${hint}, without them.`;
+  if (url.username || url.password) return `${name} contains a user name or password: ${hint}, without them.`;
   return undefined;
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }

@@ -1,20 +1,17 @@
-import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
-import { checkNames, modelProblem, throwIfAny } from './checks.ts';
-import type { Context } from './context.ts';
-import { RequestFailedError } from './errors.ts';
-import { failingAs } from './failure.ts';
-import { readJson } from './http/answer.ts';
-import type { Call } from './http/transport.ts';
-import { speakable, withQuery } from './http/url.ts';
-import { readWhole } from './source/input.ts';
+import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
+import { checkNames, modelProblem, throwIfAny } from './config.ts';
+import { type Call, type Context, readJson } from './http.ts';
+import { DISCRETE_RETRIES, withRetries } from './retry.ts';
+import { readWhole } from './source.ts';
 import type { AudioInput, DiscreteOptions, DiscreteResult } from './types.ts';
+import { withoutQuery, withQuery } from './urls.ts';
 
 const OPTIONS = ['model', 'signal'] as const;
 
 /** The largest clip over a slow line takes longer than other calls may; whoever is in a hurry gives a signal. */
-const LIMIT_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
-/** Short recordings of 4 to 10 seconds, answered at once. Nothing is retried: the moment would be over. */
+/** Short recordings of 4 to 10 seconds, answered at once. */
 export class DiscreteInterface {
   readonly #begin: () => Context;
 
@@ -30,13 +27,12 @@ export class DiscreteInterface {
   async emotions(file: AudioInput, options: DiscreteOptions = {}): Promise<DiscreteResult> {
     check('discrete.emotions', options);
     const context = this.#begin();
-    return failingAs(RequestFailedError, undefined, async () => {
-      options.signal?.throwIfAborted();
-      const { blob, name } = await readWhole(context.platform, file, DISCRETE_LIMITS.maxFileBytes);
-      const form = new FormData();
-      form.append('file', blob, name);
-      return post(context, options, { body: form });
-    });
+    options.signal?.throwIfAborted();
+    // Streams are read here, once: what is sent is in memory and can be sent again.
+    const { blob, name } = await readWhole(context.platform, file, DISCRETE_LIMITS.maxFileBytes);
+    const body = new FormData();
+    body.append('file', blob, name);
+    return post(context, options, { body });
   }
 
   /** The same for samples in memory: mono, 44,100 a second, 4 to 10 seconds of them, each from -1 to 1. */
@@ -44,10 +40,9 @@ export class DiscreteInterface {
     check('discrete.samples', options);
     throwIfAny([samplesProblem(samples)]);
     const context = this.#begin();
-    // The documented form is a JSON string that holds a JSON object.
+    // The documented form is a JSON string that contains a JSON object.
     const body = JSON.stringify(JSON.stringify({ payload: [Array.from(samples)] }));
-    const headers = { 'content-type': 'application/json' };
-    return failingAs(RequestFailedError, undefined, () => post(context, options, { body, headers }));
+    return post(context, options, { body, headers: { 'content-type': 'application/json' } });
   }
 }
 
@@ -62,16 +57,21 @@ async function post(
   rest: Pick<Call, 'body' | 'headers'>,
 ): Promise<DiscreteResult> {
   const url = withQuery(context.config.discreteUrl, { model });
-  const deadline = AbortSignal.timeout(LIMIT_MS);
-  const answer = await context.call({ method: 'POST', url, signal, deadline, ...rest });
-  return readJson<DiscreteResult>(
+  const answer = await withRetries(context, { ...DISCRETE_RETRIES, what: 'Classifying', signal }, () =>
+    context.call({ method: 'POST', url, signal, timeout: AbortSignal.timeout(TIMEOUT_MS), ...rest }),
+  );
+  const result = readJson<DiscreteResult>(
     answer,
-    speakable(url),
+    withoutQuery(url),
     ({ main_emotion, confidence, all_predictions }) =>
       typeof main_emotion === 'string' &&
       typeof confidence === 'number' &&
       typeof all_predictions === 'object',
   );
+  const speechSeconds = Number(answer.headers.get(SPEECH_SECONDS_HEADER) || Number.NaN);
+  // Not enumerable: as JSON, or compared with another, a result is exactly what the service answered.
+  if (speechSeconds >= 0) Object.defineProperty(result, 'speechSeconds', { value: speechSeconds });
+  return result;
 }
 
 function samplesProblem(samples: ArrayLike<number>): string | undefined {

@@ -36,16 +36,12 @@ export class UndertoneError extends Error {
 /** A setting or an argument makes no sense. Nothing was sent. */
 export class ConfigError extends UndertoneError {
   override readonly name: string = 'ConfigError';
-  /** One sentence for each thing to mend. */
+  /** One sentence for each problem, which says how to fix it. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[], code = 'invalid_config') {
-    super(
-      problems.length === 1 ? `${problems[0]}` : `Please mend:\n${problems.map((p) => `- ${p}`).join('\n')}`,
-      {
-        code,
-      },
-    );
+    const list = problems.map((problem) => `\n- ${problem}`).join('');
+    super(problems.length === 1 ? `${problems[0]}` : `Invalid configuration:${list}`, { code });
     this.problems = problems;
   }
 }
@@ -69,7 +65,7 @@ export class RequestFailedError extends UndertoneError {
   override readonly name: string = 'RequestFailedError';
 }
 
-/** The recording did not get through; nothing of it stays behind on the server if that could be helped. */
+/** The recording could not be uploaded. The unfinished request was deleted on the server, if that was possible. */
 export class UploadFailedError extends UndertoneError {
   override readonly name: string = 'UploadFailedError';
 }
@@ -79,7 +75,7 @@ export class InvalidRequestIdError extends UndertoneError {
   override readonly name: string = 'InvalidRequestIdError';
 }
 
-/** The tries were used up before there was a result. The request lives on: ask again with `requestId`. */
+/** The tries were used up before there was a result. The request continues: ask again with `requestId`. */
 export class PredictionTimeoutError extends UndertoneError {
   override readonly name: string = 'PredictionTimeoutError';
 }
@@ -87,4 +83,29 @@ export class PredictionTimeoutError extends UndertoneError {
 /** The service could not make a time line of the recording; `code` says why. */
 export class PredictionFailedError extends UndertoneError {
   override readonly name: string = 'PredictionFailedError';
+}
+
+type ErrorClass = new (message: string, details: ErrorDetails) => UndertoneError;
+
+/**
+ * Runs an operation in which whatever fails throws a `RequestFailedError`; the caller gets the class that
+ * `classOf` picks, with the identifier of the asynch request.
+ * @internal
+ */
+export async function failingAs<T>(
+  classOf: (error: RequestFailedError) => ErrorClass,
+  requestId: string | undefined,
+  operation: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (!(error instanceof RequestFailedError)) throw error;
+    const Class = classOf(error);
+    throw new Class(error.message, {
+      ...error,
+      requestId: requestId ?? error.requestId,
+      cause: error.cause,
+    });
+  }
 }

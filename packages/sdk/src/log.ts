@@ -1,37 +1,46 @@
 import type { Platform } from './platform/platform.ts';
 import type { LogLevel } from './types.ts';
 
-export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+/** The server's names too: one SERVICE_LOG_LEVEL serves both sides. */
+export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 export const DEFAULT_LOG_LEVEL: LogLevel = 'warn';
 
-/** Says what happens, from a level upwards. Keys, file names, signatures and audio are never handed to it. */
+export function isLogLevel(value: unknown): boolean {
+  return typeof value === 'string' && levelIndex(value) >= 0;
+}
+
+/** Writes what happens, from a level upwards. Keys, file names, signatures and audio are never given to it. */
 export class Log {
   readonly #platform: Platform;
   readonly #from: number;
 
   constructor(platform: Platform, level: LogLevel) {
     this.#platform = platform;
-    this.#from = LOG_LEVELS.indexOf(level);
+    this.#from = levelIndex(level);
   }
 
   debug(text: string): void {
-    this.#say('debug', text);
+    this.#write('debug', text);
   }
 
   info(text: string): void {
-    this.#say('info', text);
+    this.#write('info', text);
   }
 
   warn(text: string): void {
-    this.#say('warn', text);
+    this.#write('warn', text);
   }
 
   error(text: string): void {
-    this.#say('error', text);
+    this.#write('error', text);
   }
 
-  #say(level: LogLevel, text: string): void {
-    if (LOG_LEVELS.indexOf(level) >= this.#from) this.#platform.log(level, `undertone ${level}: ${text}`);
+  #write(level: 'debug' | 'info' | 'warn' | 'error', text: string): void {
+    if (levelIndex(level) >= this.#from) this.#platform.log(level, `undertone ${level}: ${text}`);
   }
+}
+
+function levelIndex(level: string): number {
+  return LOG_LEVELS.indexOf(level.toLowerCase() as LogLevel);
 }

@@ -1,3 +1,14 @@
 // What both entries of the package share.
-export * from './errors.ts';
+export {
+  ConfigError,
+  type ErrorDetails,
+  InvalidRequestIdError,
+  MissingApiKeyError,
+  MissingFileError,
+  PredictionFailedError,
+  PredictionTimeoutError,
+  RequestFailedError,
+  UndertoneError,
+  UploadFailedError,
+} from './errors.ts';
 export type * from './types.ts';

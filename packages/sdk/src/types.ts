@@ -1,5 +1,5 @@
 // The public types, written out so that the published declarations stand on their own.
-// A test holds them to the contract's schemas.
+// test/published-types.ts compares them with the contract's schemas.
 
 /** Every emotion a model can name. */
 export type Emotion = 'angry' | 'happy' | 'neutral' | 'sad' | 'nervous' | 'surprised' | 'disgusted';
@@ -23,6 +23,11 @@ export interface DiscreteResult {
     surprised?: number;
     disgusted?: number;
   };
+  /**
+   * Seconds of speech the model heard; absent when the server did not say. It is not enumerable: JSON and
+   * spread copies have the three members above alone.
+   */
+  readonly speechSeconds?: number;
 }
 
 /** What one step of a long recording was heard as. */
@@ -50,7 +55,7 @@ export interface TimelineStep extends TimelineElement {
 /** The models a server offers and the weights behind them. */
 export interface ModelList {
   version: string;
-  weights: { id: 'research' | 'open'; licence: string; commercial_use: boolean; summary: string };
+  weights: { id: string; licence: string; commercial_use: boolean; summary: string };
   models: {
     id: ModelId;
     /** Whether this model answers when none is named. */
@@ -61,7 +66,10 @@ export interface ModelList {
   }[];
 }
 
-/** How the service explains a refusal (RFC 9457), with figures where they help. */
+/**
+ * How the service explains a refusal (RFC 9457), with figures where they help. A recording that is too short
+ * or too long has its figures a second time, under the names that older clients read.
+ */
 export interface Problem {
   type: string;
   title: string;
@@ -73,10 +81,17 @@ export interface Problem {
   min_seconds?: number;
   max_seconds?: number;
   actual_seconds?: number;
+  error_code?: string;
+  error?: string;
+  min_duration_seconds?: number;
+  max_duration_seconds?: number;
+  actual_duration_seconds?: number;
   min_sample_rate?: number;
   max_sample_rate?: number;
   actual_sample_rate?: number;
   max_bytes?: number;
+  limit_bytes?: number;
+  used_bytes?: number;
   retry_after_seconds?: number;
   missing_parts?: number[];
   wrong_parts?: number[];
@@ -110,7 +125,8 @@ export interface Progress {
 
 export type ProgressListener = (progress: Progress) => void;
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+/** Those of the server; this client itself writes debug, info, warn and error. */
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 export interface ClientOptions {
   /** Read from SERVICE_API_KEY when absent. */
@@ -119,15 +135,17 @@ export interface ClientOptions {
   partSize?: number | undefined;
   /** Whether long operations draw a bar when stderr is a terminal. True when absent. */
   showProgress?: boolean | undefined;
-  /** Parts under way at the same time: 1 to 64, 3 when absent. */
+  /** Parts in flight at the same time: 1 to 64, 3 when absent. */
   maxThreads?: number | undefined;
   /** Retries of every asynch call but the parts: 0 to 100, 5 when absent. */
   retryAttempts?: number | undefined;
-  /** The full address of a discrete endpoint. Read from SERVICE_DISCRETE_URL when absent. */
+  /** The address of the server. Read from SERVICE_URL when absent; http://127.0.0.1:8080 when that is absent too. */
+  baseUrl?: string | undefined;
+  /** The full address of a discrete endpoint, when it is not below `baseUrl`. Read from SERVICE_DISCRETE_URL when absent. */
   discreteUrl?: string | undefined;
-  /** The base address of an asynch interface. Read from SERVICE_ASYNCH_URL when absent. */
+  /** The base address of an asynch interface, when it is not below `baseUrl`. Read from SERVICE_ASYNCH_URL when absent. */
   asynchUrl?: string | undefined;
-  /** Read from SERVICE_LOG_LEVEL when absent; `warn` when that is absent too. */
+  /** In any case. Read from SERVICE_LOG_LEVEL when absent; `warn` when that is absent too. */
   logLevel?: LogLevel | undefined;
   /** A standard `fetch` to use in place of the built-in one. */
   fetch?: typeof globalThis.fetch | undefined;

@@ -1,27 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planParts } from '../src/asynch/parts.ts';
+import { parseTimestamp, plainEtag } from '@undertone/contract';
+import { RequestId } from '@undertone/contract/schemas';
 import { checkRequestId } from '../src/asynch/poll.ts';
-import { isEtagOf } from '../src/asynch/send-part.ts';
-import { parseTimestamp } from '../src/asynch/timestamp.ts';
-import { NUMBERS } from '../src/checks.ts';
+import { planParts } from '../src/asynch/upload.ts';
 import type { PlatformClient } from '../src/client.ts';
-import { resolveConfig } from '../src/config.ts';
-import { ConfigError, InvalidRequestIdError, UndertoneError, UploadFailedError } from '../src/errors.ts';
-import { failingAs } from '../src/failure.ts';
+import { NUMBERS, resolveConfig } from '../src/config.ts';
 import {
+  ConfigError,
+  failingAs,
+  InvalidRequestIdError,
+  UndertoneError,
+  UploadFailedError,
+} from '../src/errors.ts';
+import { nodePlatform } from '../src/platform/node.ts';
+import {
+  ASYNCH_RETRIES,
   BACKOFF,
-  isRetryableStatus,
   LONGEST_RETRY_AFTER_SECONDS,
   parseRetryAfter,
   retryDelay,
-} from '../src/http/retry.ts';
-import { joinUrl, modelsUrl, withQuery } from '../src/http/url.ts';
-import { nodePlatform } from '../src/platform/node.ts';
-import { baseName } from '../src/source/input.ts';
+} from '../src/retry.ts';
+import { baseName } from '../src/source.ts';
 import type { ClientOptions } from '../src/types.ts';
+import { joinUrl, modelsUrl, withQuery } from '../src/urls.ts';
 import { type Cases, readCases } from './support/cases.ts';
-import { flakyServer, impatientClient, scrambled } from './support/clients.ts';
+import { clientWithoutWaits, flakyServer, scrambled } from './support/clients.ts';
 
 const cases = await readCases();
 const { requestIds } = cases;
@@ -50,6 +54,7 @@ for (const setting of cases.settings) {
 test('shared cases: defaults and the names of the environment variables', () => {
   const config = resolveConfig({}, { ...nodePlatform, env: () => undefined });
   assert.equal(config.showProgress, cases.defaults.showProgress);
+  assert.equal(config.baseUrl, cases.defaults.baseUrl);
   assert.equal(config.discreteUrl, cases.defaults.discreteUrl);
   assert.equal(config.asynchUrl, cases.defaults.asynchUrl);
   const fromEnv = resolveConfig({}, { ...nodePlatform, env: (name) => `from ${name}` });
@@ -58,9 +63,16 @@ test('shared cases: defaults and the names of the environment variables', () => 
   }
 });
 
+for (const { name, options, environment, discreteUrl, asynchUrl } of cases.addresses) {
+  test(`shared cases: addresses: ${name}`, () => {
+    const config = resolveConfig(options, { ...nodePlatform, env: (variable) => environment[variable] });
+    assert.deepEqual([config.discreteUrl, config.asynchUrl], [discreteUrl, asynchUrl]);
+  });
+}
+
 for (const { name, options, problems } of cases.config) {
   test(`shared cases: validateConfig: ${name}`, () => {
-    const { client } = impatientClient(options);
+    const { client } = clientWithoutWaits(options);
     if (problems.length === 0) return client.validateConfig();
     assert.throws(
       () => client.validateConfig(),
@@ -93,17 +105,17 @@ test('shared cases: waits between retries, and what Retry-After asks for', () =>
   for (const { header, now, seconds } of retryAfterHeaders) {
     assert.equal(parseRetryAfter(header, now ? Date.parse(now) : Date.now()) ?? null, seconds, `${header}`);
   }
-  for (const status of retryableStatuses) assert(isRetryableStatus(status), `${status}`);
-  for (const status of finalStatuses) assert(!isRetryableStatus(status), `${status}`);
+  assert.deepEqual(ASYNCH_RETRIES.statuses, retryableStatuses);
+  for (const status of finalStatuses) assert(!ASYNCH_RETRIES.statuses.includes(status), `${status}`);
 });
 
 for (const { name, operation, route, answers, settings, waits, ends } of cases.backoff.schedules) {
   test(`shared cases: ${name}`, async (t) => {
     const server = await flakyServer(t);
     const { maxRetries, retryAttempts } = settings;
-    const known = await impatientClient(server.settings).client.asynch.upload(scrambled(100));
+    const known = await clientWithoutWaits(server.settings).client.asynch.upload(scrambled(100));
     server.seen.length = 0;
-    const { client, waits: waited } = impatientClient({ ...server.settings, retryAttempts });
+    const { client, waits: waited } = clientWithoutWaits({ ...server.settings, retryAttempts });
     server.faults = (seen) => {
       const answer = answers[Math.min(seen.time, answers.length - 1)];
       if (seen.route !== route || answer === null || answer === undefined) return undefined;
@@ -127,14 +139,14 @@ for (const { name, operation, status, headers, body, expect } of cases.errors) {
     const server = await flakyServer(t);
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     server.faults = () => ({ kind: 'answer', status, headers, body: text });
-    const { client } = impatientClient({ ...server.settings, retryAttempts: 2 });
+    const { client } = clientWithoutWaits({ ...server.settings, retryAttempts: 2 });
     await assert.rejects(perform(client, operation, requestIds.example, {}), (error) => {
       assert(error instanceof UndertoneError, String(error));
       assert.equal(error.name, expect.error);
       assert.equal(error.code, expect.code);
       assert.equal(error.status ?? null, expect.status);
       assert(error.message.includes(expect.messageContains), error.message);
-      assert(!error.message.includes('token='), 'a query can hold secrets');
+      assert(!error.message.includes('token='), 'a query can contain secrets');
       assert.equal(error.requestId ?? null, expect.requestId);
       if (expect.retryAfterSeconds) assert.equal(error.retryAfterSeconds, expect.retryAfterSeconds);
       for (const [field, value] of Object.entries(expect.problem ?? {})) {
@@ -146,9 +158,16 @@ for (const { name, operation, status, headers, body, expect } of cases.errors) {
   });
 }
 
-test('shared cases: what is a request_id and what is not', () => {
-  for (const id of requestIds.accepts) checkRequestId(id);
-  for (const id of requestIds.refuses) assert.throws(() => checkRequestId(id), InvalidRequestIdError);
+test('shared cases: what is a request_id and what is not, for the client as for the service', () => {
+  const pattern = new RegExp((RequestId as unknown as { pattern: string }).pattern);
+  for (const id of requestIds.accepts) {
+    checkRequestId(id);
+    assert.match(id, pattern);
+  }
+  for (const id of requestIds.refuses) {
+    assert.throws(() => checkRequestId(id), InvalidRequestIdError);
+    if (typeof id === 'string') assert.doesNotMatch(id, pattern);
+  }
 });
 
 test('shared cases: addresses and file names', () => {
@@ -164,7 +183,12 @@ test('shared cases: addresses and file names', () => {
 
 test('shared cases: parts of a recording', async () => {
   for (const { size, partSize, count, lastSize, error, code } of cases.parts) {
-    const plan = () => failingAs(UploadFailedError, undefined, async () => planParts(size, partSize));
+    const plan = () =>
+      failingAs(
+        () => UploadFailedError,
+        undefined,
+        async () => planParts(size, partSize),
+      );
     if (error) {
       await assert.rejects(plan(), { name: error, code });
       continue;
@@ -177,7 +201,7 @@ test('shared cases: parts of a recording', async () => {
 });
 
 test('shared cases: ETags and time stamps', () => {
-  for (const { etag, md5, matches } of cases.etags) assert.equal(isEtagOf(etag, md5), matches, etag);
+  for (const { etag, md5, matches } of cases.etags) assert.equal(plainEtag(etag) === md5, matches, etag);
   for (const { t: stamp, seconds } of cases.timestamps) assert.equal(parseTimestamp(stamp), seconds);
 });
 
@@ -188,10 +212,10 @@ async function useSetting(
   value: unknown,
 ): Promise<unknown> {
   if (place === 'client') {
-    const { client } = impatientClient({ ...settings, [name]: value });
+    const { client } = clientWithoutWaits({ ...settings, [name]: value });
     return client.asynch.emotions(requestIds.example);
   }
-  const { client } = impatientClient(settings);
+  const { client } = clientWithoutWaits(settings);
   if (place === 'asynch.upload') return client.asynch.upload(scrambled(10), { [name]: value });
   return client.asynch.emotions(requestIds.example, { [name]: value });
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, PredictionTimeoutError } from '../src/errors.ts';
 import { EmotionClient } from '../src/index.ts';
-import { Bar } from '../src/progress/bar.ts';
+import { Bar } from '../src/progress.ts';
 import type { Progress, TimelineStep } from '../src/types.ts';
-import { flakyServer, impatientClient, MIB, scrambled } from './support/clients.ts';
+import { clientWithoutWaits, flakyServer, MIB, scrambled } from './support/clients.ts';
 import { DISCRETE_ANSWER, TIMELINE } from './support/flaky-server.ts';
 
 const RECORDING = scrambled(3 * MIB);
@@ -12,7 +12,7 @@ const RECORDING = scrambled(3 * MIB);
 test('classify sends a recording and waits for its time line, longer than twenty tries', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 130;
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const { emotions, request_id } = await client.asynch.classify(RECORDING, {
     model: '7emotions',
     intervalSeconds: 2,
@@ -25,7 +25,7 @@ test('classify sends a recording and waits for its time line, longer than twenty
 test('classify with maxTries gives up, and its error names the request to go on with', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 3;
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const error = await client.asynch.classify(RECORDING, { maxTries: 2 }).catch((thrown: unknown) => thrown);
   assert(error instanceof PredictionTimeoutError && error.requestId);
   assert.deepEqual((await client.asynch.emotions(error.requestId)).emotions, TIMELINE);
@@ -33,7 +33,7 @@ test('classify with maxTries gives up, and its error names the request to go on 
 
 test('timeline walks along the elements, with their place in seconds', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const requestId = await client.asynch.upload(RECORDING);
   const steps: TimelineStep[] = [];
   for await (const step of client.asynch.timeline(requestId)) steps.push(step);
@@ -47,9 +47,9 @@ test('timeline walks along the elements, with their place in seconds', async (t)
   );
 });
 
-test('delete makes the service forget a request', async (t) => {
+test('delete removes a request from the service', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const requestId = await client.asynch.upload(RECORDING);
   await client.asynch.delete(requestId);
   assert(server.deleted.has(requestId));
@@ -57,14 +57,14 @@ test('delete makes the service forget a request', async (t) => {
 
 test('models asks next to the asynch interface', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   assert.deepEqual((await client.models()).models, []);
   assert.equal(server.seen[0]?.url.pathname, '/v1/models');
 });
 
-test('samples are sent in the documented form, a JSON string that holds an object', async (t) => {
+test('samples are sent in the documented form, a JSON string that contains an object', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const samples = Float32Array.from({ length: 198_450 }, (_, i) => Math.fround(Math.sin(i / 20) / 2));
   assert.deepEqual(await client.discrete.samples(samples, { model: '5emotions' }), DISCRETE_ANSWER);
   const [call] = server.calls('discrete');
@@ -74,9 +74,19 @@ test('samples are sent in the documented form, a JSON string that holds an objec
   assert.equal(call?.url.searchParams.get('model'), '5emotions');
 });
 
+test('a server that does not say how much of it is speech leaves speechSeconds out', async (t) => {
+  const server = await flakyServer(t);
+  const body = JSON.stringify(DISCRETE_ANSWER);
+  for (const headers of [{}, { 'x-speech-seconds': '' }, { 'x-speech-seconds': 'some' }]) {
+    server.faults = () => ({ kind: 'answer', status: 200, headers, body });
+    const result = await clientWithoutWaits(server.settings).client.discrete.emotions(RECORDING);
+    assert.equal('speechSeconds' in result, false);
+  }
+});
+
 test('samples that cannot be right are refused before anything is sent', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const five = () => new Array<number>(5 * 44_100).fill(0);
   for (const [samples, says] of [
     [five().slice(0, 3 * 44_100), /3\.00 seconds: give 4 to 10/],
@@ -91,7 +101,7 @@ test('samples that cannot be right are refused before anything is sent', async (
 
 test('an unknown model and an unknown option are refused before anything is sent', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const model = '9emotions' as never;
   await assert.rejects(
     client.discrete.emotions(RECORDING, { model }),
@@ -111,7 +121,7 @@ test('an unknown model and an unknown option are refused before anything is sent
 test('a fetch of the caller is used for everything', async (t) => {
   const server = await flakyServer(t);
   const methods: string[] = [];
-  const { client } = impatientClient({
+  const { client } = clientWithoutWaits({
     ...server.settings,
     fetch: (input, init) => {
       methods.push(init?.method ?? '');
@@ -128,7 +138,7 @@ test('progress is told from the first byte to the result and never runs backward
   server.pendingPolls = 2;
   server.faults = ({ part, time }) =>
     part === 2 && time < 2 ? { kind: 'cut', afterBytes: 600_000 } : undefined;
-  const { client } = impatientClient({ ...server.settings, partSize: MIB });
+  const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
   const told: Progress[] = [];
   await client.asynch.classify(RECORDING, { onProgress: (progress) => told.push(progress) });
   const statuses = told.map(({ status }) => status).filter((status, i, all) => status !== all[i - 1]);
@@ -145,7 +155,7 @@ test('progress is told from the first byte to the result and never runs backward
 
 test('a listener that throws does not stop the upload', async (t) => {
   const server = await flakyServer(t);
-  const { client, lines } = impatientClient(server.settings);
+  const { client, lines } = clientWithoutWaits(server.settings);
   const onProgress = () => {
     throw new Error('oops');
   };

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { flakyServer, scrambled, temporaryFile } from './support/clients.ts';
 import { DISCRETE_ANSWER, type FlakyServer, TIMELINE } from './support/flaky-server.ts';
@@ -28,14 +29,14 @@ const PROGRAMS = {
 };
 
 const TYPED_USE = `
-  const client = new EmotionClient({ apiKey: 'k', maxThreads: 2 });
+  const client = new EmotionClient({ apiKey: 'k', baseUrl: 'http://host:8080', maxThreads: 2 });
   const positional = new EmotionClient('k', 5 * 1024 * 1024, false, 3, 5);
   export async function use(file: Uint8Array | Blob | ReadableStream<Uint8Array>): Promise<string> {
     const options: UploadOptions = { model: '7emotions', onProgress: ({ progress }) => void progress.toFixed() };
     const id: string = await client.asynch.upload(file, options);
     const { emotions }: AsynchResult = await positional.asynch.emotions(id, 20, 5000);
     for await (const step of client.asynch.timeline(id)) step.seconds.toFixed();
-    const { all_predictions }: DiscreteResult = await client.discrete.emotions(file);
+    const { all_predictions, speechSeconds }: DiscreteResult = await client.discrete.emotions(file);
     try {
       await client.asynch.delete(id);
     } catch (error) {
@@ -45,7 +46,7 @@ const TYPED_USE = `
     await client.asynch.classify(file, { model: '9emotions' });
     // @ts-expect-error the step of the time line is intervalSeconds; interval belongs to the polling
     await client.asynch.upload(file, { interval: 5000 });
-    return emotions[0]?.emotion ?? String(all_predictions.happy);
+    return emotions[0]?.emotion ?? String(all_predictions.happy + (speechSeconds ?? 0));
   }
 `;
 
@@ -58,7 +59,7 @@ describe('the packed package', () => {
   });
   after(() => installed.remove());
 
-  test('holds what it needs, and depends on nothing', async () => {
+  test('contains what it needs, and depends on nothing', async () => {
     assert.deepEqual(installed.files, [
       'LICENSE',
       'README.md',
@@ -76,8 +77,8 @@ describe('the packed package', () => {
     const types = await readFile(join(home, 'index.d.ts'), 'utf8');
     assert.doesNotMatch(types, /import|@undertone\/contract|typebox/i);
     for (const file of ['index.js', 'index.cjs', 'browser.js']) {
-      const foreign = (await readFile(join(home, file), 'utf8')).matchAll(/(?:from|require\() ?"([^"]+)"/g);
-      for (const [, name] of foreign) assert.match(name ?? '', /^node:/);
+      const imports = (await readFile(join(home, file), 'utf8')).matchAll(/(?:from|require\() ?"([^"]+)"/g);
+      for (const [, name] of imports) assert.match(name ?? '', /^node:/);
     }
   });
 
@@ -137,6 +138,19 @@ describe('the packed package', () => {
     }
   });
 
+  test('adds no more than 12 kB to a page, minified and compressed', async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: `export * from '@undertone/sdk';`, resolveDir: installed.folder },
+      bundle: true,
+      minify: true,
+      platform: 'browser',
+      format: 'esm',
+      write: false,
+    });
+    const bytes = gzipSync(outputFiles[0]?.contents ?? '').length;
+    assert(bytes > 1_000 && bytes <= 12_000, `${bytes} bytes`);
+  });
+
   test('bundles for a browser without anything of Node, and works with what a page has', async (t) => {
     const server = await flakyServer(t);
     const page = `
@@ -172,7 +186,6 @@ function environmentOf({ settings }: FlakyServer): Record<string, string> {
     PATH,
     HOME,
     SERVICE_API_KEY: settings.apiKey,
-    SERVICE_DISCRETE_URL: settings.discreteUrl,
-    SERVICE_ASYNCH_URL: settings.asynchUrl,
+    SERVICE_URL: settings.baseUrl,
   };
 }

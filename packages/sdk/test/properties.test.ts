@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { ASYNCH_LIMITS, formatTimestamp } from '@undertone/contract';
+import { ASYNCH_LIMITS, formatTimestamp, parseTimestamp } from '@undertone/contract';
 import fc from 'fast-check';
-import { planParts } from '../src/asynch/parts.ts';
-import { parseTimestamp } from '../src/asynch/timestamp.ts';
-import { NUMBERS } from '../src/checks.ts';
-import { BACKOFF, parseRetryAfter, retryDelay } from '../src/http/retry.ts';
-import { joinUrl } from '../src/http/url.ts';
+import { planParts } from '../src/asynch/upload.ts';
+import { NUMBERS } from '../src/config.ts';
 import { PortableMd5 } from '../src/platform/md5.ts';
-import { barLine } from '../src/progress/bar.ts';
+import { barLine } from '../src/progress.ts';
+import { BACKOFF, parseRetryAfter, retryDelay } from '../src/retry.ts';
+import { joinUrl } from '../src/urls.ts';
 
 const SEED = 20_262;
 

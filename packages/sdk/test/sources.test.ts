@@ -11,8 +11,8 @@ import { ConfigError, MissingFileError } from '../src/errors.ts';
 import { browserPlatform } from '../src/platform/browser.ts';
 import type { AudioInput } from '../src/types.ts';
 import {
+  clientWithoutWaits,
   flakyServer,
-  impatientClient,
   MIB,
   PLATFORMS,
   scrambled,
@@ -40,7 +40,7 @@ for (const [platformName, platform] of Object.entries(PLATFORMS)) {
   for (const [what, make] of Object.entries(IN_MEMORY)) {
     test(`${platformName}: both interfaces take ${what}`, async (t) => {
       const server = await flakyServer(t);
-      const { client } = impatientClient({ ...server.settings, partSize: MIB }, platform);
+      const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB }, platform);
       const requestId = await client.asynch.upload(make());
       assert(server.assembled(requestId).equals(RECORDING));
       await client.discrete.emotions(make());
@@ -52,7 +52,7 @@ for (const [platformName, platform] of Object.entries(PLATFORMS)) {
 test('a file may be given by its path, its address or a stream of it; only its last name is told', async (t) => {
   const server = await flakyServer(t);
   const path = await temporaryFile(t, SIZE, 'Gespräch mit Anna?.wav');
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   for (const input of [path, pathToFileURL(path), createReadStream(path)]) {
     const requestId = await client.asynch.upload(input);
     assert(server.assembled(requestId).equals(RECORDING));
@@ -64,7 +64,7 @@ test('a pipe, which has no length, is taken like a file', async (t) => {
   const server = await flakyServer(t);
   const pipe = join(await temporaryFolder(t), 'pipe');
   await promisify(execFile)('mkfifo', [pipe]);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   Readable.from([RECORDING]).pipe(createWriteStream(pipe));
   const requestId = await client.asynch.upload(pipe);
   assert(server.assembled(requestId).equals(RECORDING));
@@ -72,7 +72,7 @@ test('a pipe, which has no length, is taken like a file', async (t) => {
 
 test('a stream leaves no file behind, whether it ends well or not', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const folder = await temporaryFolder(t);
   const { TMPDIR } = process.env;
   Object.assign(process.env, { TMPDIR: folder });
@@ -88,7 +88,7 @@ test('a stream leaves no file behind, whether it ends well or not', async (t) =>
 
 test('a stream longer than the service takes stops being read and sends nothing', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   let yielded = 0;
   const endless = async function* () {
     for (;;) {
@@ -103,7 +103,7 @@ test('a stream longer than the service takes stops being read and sends nothing'
 
 test('a file larger than the service takes is refused before anything is sent', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const path = await temporaryFile(t, 0);
   await truncate(path, 1024 * MIB + 1);
   await assert.rejects(client.asynch.upload(path), { name: 'UploadFailedError', code: 'file_too_large' });
@@ -116,7 +116,7 @@ test('a file larger than the service takes is refused before anything is sent', 
 
 test('an empty file is refused before anything is sent', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   const path = await temporaryFile(t, 0);
   await assert.rejects(client.asynch.upload(path), { name: 'UploadFailedError', code: 'audio_too_short' });
   assert.equal(server.seen.length, 0);
@@ -137,7 +137,7 @@ for (const [what, { change, says }] of Object.entries(CHANGES)) {
       if (part === 2) changing ??= change(path);
       return undefined;
     };
-    const { client } = impatientClient({ ...server.settings, partSize: MIB, maxThreads: 1 });
+    const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB, maxThreads: 1 });
     await assert.rejects(client.asynch.upload(path), (error: Error & { code?: string }) => {
       assert.deepEqual([error.name, error.code], ['UploadFailedError', 'file_changed']);
       assert.match(error.message, says);
@@ -152,7 +152,7 @@ for (const [what, { change, says }] of Object.entries(CHANGES)) {
 test('a file cut short before it is read is said to be so at once, not taken for a bad connection', async (t) => {
   const server = await flakyServer(t);
   const path = await temporaryFile(t, 5 * MIB);
-  const { client, waits } = impatientClient({
+  const { client, waits } = clientWithoutWaits({
     ...server.settings,
     fetch: async (input, init) => {
       const response = await fetch(input, init);
@@ -166,7 +166,7 @@ test('a file cut short before it is read is said to be so at once, not taken for
 
 test('what is no recording is refused in words', async (t) => {
   const server = await flakyServer(t);
-  const { client } = impatientClient(server.settings);
+  const { client } = clientWithoutWaits(server.settings);
   for (const input of [undefined, null, 7, {}, [1, 2]]) {
     await assert.rejects(client.asynch.upload(input as never), ConfigError);
     await assert.rejects(client.discrete.emotions(input as never), /no recording/);
@@ -177,7 +177,7 @@ test('what is no recording is refused in words', async (t) => {
 });
 
 test('a browser, which has no paths, says what to give instead', async () => {
-  const { client } = impatientClient({ apiKey: 'k' }, browserPlatform);
+  const { client } = clientWithoutWaits({ apiKey: 'k' }, browserPlatform);
   await assert.rejects(client.asynch.upload('talk.wav'), /File or Blob/);
   await assert.rejects(client.discrete.emotions('talk.wav'), MissingFileError);
 });

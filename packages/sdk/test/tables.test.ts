@@ -5,15 +5,16 @@ import {
   ConfigError,
   EmotionClient,
   InvalidRequestIdError,
+  type LogLevel,
   MissingApiKeyError,
   MissingFileError,
   PredictionTimeoutError,
   RequestFailedError,
   UploadFailedError,
 } from '../src/index.ts';
-import { flakyServer, impatientClient, MIB, scrambled, temporaryFile } from './support/clients.ts';
+import { clientWithoutWaits, flakyServer, MIB, scrambled, temporaryFile } from './support/clients.ts';
 import { withEnvironment } from './support/environment.ts';
-import { DISCRETE_ANSWER, KEY, TIMELINE } from './support/flaky-server.ts';
+import { DISCRETE_ANSWER, KEY, SPEECH_SECONDS, TIMELINE } from './support/flaky-server.ts';
 import { runOnTerminal } from './support/terminal.ts';
 
 const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
@@ -21,8 +22,7 @@ const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
 describe('client construction', () => {
   test('api_key: the given one is sent in the header x-api-key, in both forms of the constructor', async (t) => {
     const server = await flakyServer(t);
-    const { discreteUrl, asynchUrl } = server.settings;
-    await withEnvironment({ SERVICE_DISCRETE_URL: discreteUrl, SERVICE_ASYNCH_URL: asynchUrl }, async () => {
+    await withEnvironment({ SERVICE_URL: server.origin }, async () => {
       await new EmotionClient(KEY).discrete.emotions(scrambled(10));
       await new EmotionClient({ apiKey: KEY }).discrete.emotions(scrambled(10));
     });
@@ -34,8 +34,7 @@ describe('client construction', () => {
 
   test('part_size: 5 MiB by default, the constructor sets another', async (t) => {
     const server = await flakyServer(t);
-    const { discreteUrl, asynchUrl } = server.settings;
-    await withEnvironment({ SERVICE_DISCRETE_URL: discreteUrl, SERVICE_ASYNCH_URL: asynchUrl }, async () => {
+    await withEnvironment({ SERVICE_URL: server.origin }, async () => {
       await new EmotionClient(KEY).asynch.upload(scrambled(5 * MIB + 1));
       assert.deepEqual(partSizes(server.calls('part')), [5 * MIB, 1]);
       server.seen.length = 0;
@@ -53,17 +52,21 @@ describe('client construction', () => {
     assert.match(silent, /sent/);
   });
 
-  test('max_threads: 3 parts under way at the same time by default, the constructor sets another', async (t) => {
+  test('max_threads: 3 parts in flight by default, the constructor sets another', async (t) => {
     for (const [maxThreads, expected] of [
       [undefined, 3],
       [1, 1],
       [5, 5],
     ]) {
       const server = await flakyServer(t);
-      const { client } = impatientClient({ ...server.settings, maxThreads, partSize: MIB });
-      server.faults = ({ route }) => (route === 'part' ? { kind: 'slow', milliseconds: 50 } : undefined);
-      await client.asynch.upload(scrambled(10 * MIB));
-      assert.equal(server.mostAtOnce, expected);
+      let [inFlight, most] = [0, 0];
+      const counting: typeof fetch = async (input, init) => {
+        most = Math.max(most, ++inFlight);
+        return fetch(input, init).finally(() => inFlight--);
+      };
+      const settings = { ...server.settings, maxThreads, partSize: MIB, fetch: counting };
+      await clientWithoutWaits(settings).client.asynch.upload(scrambled(10 * MIB));
+      assert.equal(most, expected);
     }
   });
 
@@ -75,7 +78,7 @@ describe('client construction', () => {
     ]) {
       const server = await flakyServer(t);
       server.faults = () => ({ kind: 'answer', status: 500 });
-      const { client } = impatientClient({ ...server.settings, retryAttempts });
+      const { client } = clientWithoutWaits({ ...server.settings, retryAttempts });
       await assert.rejects(client.asynch.emotions(UNKNOWN_ID), RequestFailedError);
       assert.equal(server.seen.length, tries);
     }
@@ -85,11 +88,30 @@ describe('client construction', () => {
 describe('environment variables', () => {
   test('SERVICE_API_KEY: used when the constructor is given no key', async (t) => {
     const server = await flakyServer(t);
-    const { discreteUrl } = server.settings;
-    await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_DISCRETE_URL: discreteUrl }, async () => {
+    await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_URL: server.origin }, async () => {
       await new EmotionClient().discrete.emotions(scrambled(10));
     });
     assert.equal(server.seen[0]?.headers['x-api-key'], KEY);
+  });
+
+  test('SERVICE_URL: the one address of the server, for all operations', async (t) => {
+    const server = await flakyServer(t);
+    await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_URL: `${server.origin}//` }, async () => {
+      const client = new EmotionClient();
+      await client.discrete.emotions(scrambled(10));
+      await client.asynch.classify(scrambled(10));
+      await client.models();
+    });
+    assert.deepEqual(
+      server.seen.filter(({ route }) => route !== 'part').map(({ url }) => url.pathname),
+      [
+        '/v1/discrete/emotion',
+        '/v1/asynch/upload/initiate',
+        '/v1/asynch/upload/complete',
+        '/v1/asynch/prediction',
+        '/v1/models',
+      ],
+    );
   });
 
   test('SERVICE_DISCRETE_URL: the full address short recordings go to', async (t) => {
@@ -114,38 +136,49 @@ describe('environment variables', () => {
     );
   });
 
-  test('SERVICE_LOG_LEVEL: debug, info, warn or error, from which on the client speaks', async (t) => {
+  test('SERVICE_LOG_LEVEL: from which level on the client writes; the names of the server, in any case', async (t) => {
     const server = await flakyServer(t);
     server.faults = ({ route, time }) =>
       route === 'part' && time === 0 ? { kind: 'answer', status: 500 } : undefined;
     const spoken: Record<string, string[]> = {};
-    for (const level of ['debug', 'info', 'warn', 'error'] as const) {
+    for (const level of ['trace', 'DEBUG', 'info', 'Warn', 'error', 'fatal', 'SILENT']) {
       server.seen.length = 0;
-      const { client, lines } = impatientClient({ ...server.settings, logLevel: level });
+      const { client, lines } = clientWithoutWaits({ ...server.settings, logLevel: level as LogLevel });
       await client.asynch.upload(scrambled(10));
       spoken[level] = [...new Set(lines.map((line) => /^undertone (\w+):/.exec(line)?.[1] ?? line))].sort();
     }
     assert.deepEqual(spoken, {
-      debug: ['debug', 'info', 'warn'],
+      trace: ['debug', 'info', 'warn'],
+      DEBUG: ['debug', 'info', 'warn'],
       info: ['info', 'warn'],
-      warn: ['warn'],
+      Warn: ['warn'],
       error: [],
+      fatal: [],
+      SILENT: [],
+    });
+    await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_LOG_LEVEL: 'silent' }, async () => {
+      new EmotionClient().validateConfig();
     });
     await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_LOG_LEVEL: 'loud' }, async () => {
       assert.throws(
         () => new EmotionClient().validateConfig(),
-        /SERVICE_LOG_LEVEL.*debug, info, warn, error/,
+        /SERVICE_LOG_LEVEL.*debug, info, warn, error, fatal, silent/,
       );
     });
   });
 
   test('validateConfig: throws when the configuration is invalid, and names every problem at once', () => {
-    const { client } = impatientClient({ partSize: 7, maxThreads: 0, asynchUrl: 'nowhere' });
+    const { client } = clientWithoutWaits({ partSize: 7, maxThreads: 0, asynchUrl: 'nowhere' });
     assert.throws(
       () => client.validateConfig(),
-      (error) => error instanceof ConfigError && error.problems.length === 4,
+      (error) => {
+        assert(error instanceof ConfigError);
+        assert.equal(error.problems.length, 4);
+        assert.match(error.message, /^Invalid configuration:\n- There is no API key/);
+        return true;
+      },
     );
-    impatientClient({ apiKey: KEY }).client.validateConfig();
+    clientWithoutWaits({ apiKey: KEY }).client.validateConfig();
   });
 });
 
@@ -153,8 +186,11 @@ describe('discrete.emotions', () => {
   test('file_path: the file is sent as the form part named file; returns the prediction result', async (t) => {
     const server = await flakyServer(t);
     const path = await temporaryFile(t, 5000, 'hello.wav');
-    const { client } = impatientClient(server.settings);
-    assert.deepEqual(await client.discrete.emotions(path), DISCRETE_ANSWER);
+    const { client } = clientWithoutWaits(server.settings);
+    const result = await client.discrete.emotions(path);
+    assert.deepEqual(result, DISCRETE_ANSWER);
+    assert.equal(JSON.stringify(result), JSON.stringify(DISCRETE_ANSWER));
+    assert.equal(result.speechSeconds, SPEECH_SECONDS);
     const [call] = server.calls('discrete');
     assert.match(call?.headers['content-type'] ?? '', /^multipart\/form-data; boundary=/);
     assert.match(call?.body.toString('latin1') ?? '', /name="file"; filename="hello.wav"/);
@@ -163,18 +199,18 @@ describe('discrete.emotions', () => {
 
   test('throws: file missing', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     await assert.rejects(client.discrete.emotions('/there/is/no/such.wav'), MissingFileError);
     assert.equal(server.seen.length, 0);
   });
 
   test('throws: API key missing', async () => {
-    await assert.rejects(impatientClient({}).client.discrete.emotions(scrambled(10)), MissingApiKeyError);
+    await assert.rejects(clientWithoutWaits({}).client.discrete.emotions(scrambled(10)), MissingApiKeyError);
   });
 
   test('throws: request failed', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient({ ...server.settings, apiKey: 'another' });
+    const { client } = clientWithoutWaits({ ...server.settings, apiKey: 'another' });
     await assert.rejects(client.discrete.emotions(scrambled(10)), (error) => {
       assert(error instanceof RequestFailedError);
       assert.deepEqual([error.status, error.code, error.requestId], [401, 'invalid_api_key', 'http-1']);
@@ -192,7 +228,7 @@ describe('asynch.upload', () => {
   test('file_path: the file arrives byte for byte; returns the request identifier', async (t) => {
     const server = await flakyServer(t);
     const path = await temporaryFile(t, 3 * MIB + 17, 'talk.wav');
-    const { client } = impatientClient({ ...server.settings, partSize: MIB });
+    const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
     const requestId = await client.asynch.upload(path);
     assert(server.assembled(requestId).equals(scrambled(3 * MIB + 17)));
     assert.equal(server.uploads.get(requestId)?.query.get('file_name'), 'talk.wav');
@@ -200,7 +236,7 @@ describe('asynch.upload', () => {
 
   test('partSize: positional or named, 1 MB to 100 MB', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     await client.asynch.upload(scrambled(3 * MIB), MIB);
     await client.asynch.upload(scrambled(3 * MIB), { partSize: MIB });
     assert.equal(server.calls('part').length, 6);
@@ -217,7 +253,7 @@ describe('asynch.upload', () => {
     ] as const) {
       const server = await flakyServer(t);
       server.faults = ({ route }) => (route === 'part' ? { kind: 'answer', status: 500 } : undefined);
-      const { client } = impatientClient(server.settings);
+      const { client } = clientWithoutWaits(server.settings);
       await assert.rejects(client.asynch.upload(scrambled(10), upload), UploadFailedError);
       assert.equal(server.calls('part').length, tries);
       const { maxRetries } = { maxRetries: undefined, ...upload };
@@ -229,20 +265,20 @@ describe('asynch.upload', () => {
 
   test('throws: file missing', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     await assert.rejects(client.asynch.upload('/there/is/no/such.wav'), MissingFileError);
     await assert.rejects(client.asynch.upload('/tmp'), /folder/);
     assert.equal(server.seen.length, 0);
   });
 
   test('throws: API key missing', async () => {
-    await assert.rejects(impatientClient({}).client.asynch.upload(scrambled(10)), MissingApiKeyError);
+    await assert.rejects(clientWithoutWaits({}).client.asynch.upload(scrambled(10)), MissingApiKeyError);
   });
 
   test('throws: upload failed', async (t) => {
     const server = await flakyServer(t);
     server.faults = ({ route }) => (route === 'part' ? { kind: 'answer', status: 403 } : undefined);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     await assert.rejects(client.asynch.upload(scrambled(10)), (error) => {
       assert(error instanceof UploadFailedError);
       assert.equal(error.status, 403);
@@ -255,7 +291,7 @@ describe('asynch.upload', () => {
 describe('asynch.emotions', () => {
   test('request_id: returns the asynch result', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     const requestId = await client.asynch.upload(scrambled(10));
     const result = await client.asynch.emotions(requestId);
     assert.deepEqual(result, { request_id: requestId, status: 'completed', emotions: TIMELINE });
@@ -264,7 +300,7 @@ describe('asynch.emotions', () => {
   test('max_tries: asks 20 times by default, positional or named, 1 to 100', async (t) => {
     const server = await flakyServer(t);
     server.pendingPolls = Number.POSITIVE_INFINITY;
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     const requestId = await client.asynch.upload(scrambled(10));
     for (const [ask, tries] of [
       [() => client.asynch.emotions(requestId), 20],
@@ -281,7 +317,7 @@ describe('asynch.emotions', () => {
 
   test('interval: milliseconds, 5000 by default, positional or named, 1000 to 60000', async (t) => {
     const server = await flakyServer(t);
-    const { client, waits } = impatientClient(server.settings);
+    const { client, waits } = clientWithoutWaits(server.settings);
     server.pendingPolls = 2;
     for (const [ask, wait] of [
       [(id: string) => client.asynch.emotions(id), 5000],
@@ -299,7 +335,7 @@ describe('asynch.emotions', () => {
 
   test('throws: request_id invalid', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     await assert.rejects(client.asynch.emotions('not-an-id'), InvalidRequestIdError);
     assert.equal(server.seen.length, 0);
     await assert.rejects(client.asynch.emotions(UNKNOWN_ID), InvalidRequestIdError);
@@ -308,12 +344,12 @@ describe('asynch.emotions', () => {
   test('throws: prediction timed out, saying how far it had come', async (t) => {
     const server = await flakyServer(t);
     server.pendingPolls = 9;
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     const requestId = await client.asynch.upload(scrambled(10));
     await assert.rejects(client.asynch.emotions(requestId, 4, 2000), (error) => {
       assert(error instanceof PredictionTimeoutError);
       assert.equal(error.requestId, requestId);
-      assert.match(error.message, /4 times.*2000 milliseconds.*processing \(40 %\)/);
+      assert.match(error.message, /^Not finished yet: 40 % done\. .*4 times.*2000 milliseconds/);
       return true;
     });
   });
@@ -321,7 +357,7 @@ describe('asynch.emotions', () => {
   test('rule 1: it waits between the tries only, not after the last one', async (t) => {
     const server = await flakyServer(t);
     server.pendingPolls = 99;
-    const { client, waits } = impatientClient(server.settings);
+    const { client, waits } = clientWithoutWaits(server.settings);
     const requestId = await client.asynch.upload(scrambled(10));
     await assert.rejects(client.asynch.emotions(requestId, 3), PredictionTimeoutError);
     assert.equal(waits.length, 2);
@@ -329,7 +365,7 @@ describe('asynch.emotions', () => {
 
   test('rule 2: an interval meant as seconds throws and says milliseconds', async (t) => {
     const server = await flakyServer(t);
-    const { client } = impatientClient(server.settings);
+    const { client } = clientWithoutWaits(server.settings);
     await assert.rejects(
       client.asynch.emotions(UNKNOWN_ID, 20, 5),
       /interval is 5: .*milliseconds.*1000 to 60000/,
@@ -345,12 +381,8 @@ const UPLOAD_SCRIPT = `
   process.stdout.write('sent');
 `;
 
-function environmentOf(settings: { apiKey: string; discreteUrl: string; asynchUrl: string }) {
-  return {
-    SERVICE_API_KEY: settings.apiKey,
-    SERVICE_DISCRETE_URL: settings.discreteUrl,
-    SERVICE_ASYNCH_URL: settings.asynchUrl,
-  };
+function environmentOf({ apiKey, baseUrl }: { apiKey: string; baseUrl: string }) {
+  return { SERVICE_API_KEY: apiKey, SERVICE_URL: baseUrl };
 }
 
 function partSizes(parts: { part: number | null; body: Buffer }[]): number[] {

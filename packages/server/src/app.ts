@@ -2,84 +2,83 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Classifier } from '@undertone/classifier';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { AsynchMetrics } from './asynch/metrics.ts';
+import type { AsynchProcessor } from './asynch/processor.ts';
 import { asynchRoutes } from './asynch/routes.ts';
-import type { AsynchService } from './asynch/service.ts';
+import type { Uploads } from './asynch/uploads.ts';
 import { discreteRoutes } from './discrete/routes.ts';
-import { createAuthenticate, requireKeys } from './http/auth.ts';
+import { requireKeys } from './http/auth.ts';
+import { type BodyTimeouts, drainUnreadBodies } from './http/body.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
-import { createHttpServer } from './http/http-server.ts';
-import { lingerAfterEarlyAnswers } from './http/linger.ts';
 import { limitRates } from './http/rate-limit.ts';
-import type { Patience } from './http/receive.ts';
-import { requestIdOf } from './http/request-id.ts';
-import { logRequests } from './http/request-log.ts';
+import { logRequests, requestIdOf } from './http/request-log.ts';
 import { secure } from './http/security.ts';
-import type { KeyStore } from './keys/key-store.ts';
+import type { Authenticator } from './keys/authenticator.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
-import { Metrics } from './operations/metrics.ts';
+import type { Metrics } from './operations/metrics.ts';
 import { operationRoutes } from './operations/routes.ts';
-import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
+import type { BlobStore } from './stores/blob-store.ts';
+import type { Presigner } from './stores/presign.ts';
+import type { RequestStore } from './stores/request-store.ts';
 
-export interface AppOptions {
-  settings: Settings;
-  classifier: Classifier;
-  keys: KeyStore;
-  asynch: AsynchService;
-  logger: FastifyBaseLogger;
-  metrics?: Metrics;
-  ffmpegPath?: string | null;
-  stopping?: AbortSignal;
-  clipPatience?: Patience;
+/** What the routes work with. Made, and closed, by `compose.ts`. */
+export interface Services {
+  readonly settings: Settings;
+  readonly logger: FastifyBaseLogger;
+  readonly metrics: Metrics;
+  readonly asynchMetrics: AsynchMetrics;
+  readonly classifier: Classifier;
+  readonly authenticator: Authenticator;
+  readonly requests: RequestStore;
+  readonly blobs: BlobStore;
+  readonly presigner: Presigner;
+  readonly uploads: Uploads;
+  readonly processor: AsynchProcessor;
+  readonly bodyTimeouts: { readonly clip: BodyTimeouts; readonly part: BodyTimeouts };
+  /** Aborted when the server has been asked to stop. */
+  readonly stopping: AbortSignal;
 }
 
-/** A clip is small: whoever needs longer than this to send one is not going to finish. */
-const CLIP_PATIENCE: Patience = { idleMs: 10_000, totalMs: 30_000 };
-
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
-export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { settings, classifier, keys, asynch, logger } = options;
-  const services: Services = {
-    settings,
-    classifier,
-    keys,
-    asynch,
-    metrics: options.metrics ?? new Metrics(),
-    ffmpegPath: options.ffmpegPath ?? null,
-    clipPatience: options.clipPatience ?? CLIP_PATIENCE,
-    stopping: options.stopping ?? new AbortController().signal,
-  };
+export async function buildApp(services: Services): Promise<FastifyInstance> {
+  const { settings, metrics, logger, stopping, authenticator, bodyTimeouts } = services;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: requestIdOf,
     requestIdHeader: false,
+    trustProxy: settings.trustedProxies.length > 0 && [...settings.trustedProxies],
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     // Requests on connections that are already open are answered while we stop, not turned away.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    serverFactory: createHttpServer,
+    // Slow clients: headers within 10 s; bodies are timed where they are read, more strictly than this outermost limit.
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
+    requestTimeout: bodyTimeouts.part.totalMs,
+    keepAliveTimeout: 65_000,
     bodyLimit: 4 * 1024 * 1024,
     frameworkErrors: sendProblem,
     clientErrorHandler: answerClientError,
   }).withTypeProvider<TypeBoxTypeProvider>();
+  app.server.maxConnections = 2_048;
+  // An expectation we do not know is no reason to refuse the request that has it.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
-  app.addHook('onClose', async () => services.metrics.close());
-  app.addHook('onListen', async () => services.metrics.forgetTheStart());
-  services.metrics.watchClassifier(classifier);
-
+  app.addHook('onListen', async () => metrics.resetEventLoopDelay());
   const refuseOtherMethods = watchMethods(app);
   answerErrors(app);
-  logRequests(app, services.metrics);
-  lingerAfterEarlyAnswers(app);
+  logRequests(app, metrics);
+  drainUnreadBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header(REQUEST_ID_HEADER, request.id);
   });
   app.addHook('onSend', async (_request, reply) => {
     // A connection that is kept alive would keep a stopping server alive as well.
-    if (services.stopping.aborted) reply.header('connection', 'close');
+    if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);
-  requireKeys(app, createAuthenticate(keys, settings.apiKey));
+  requireKeys(app, authenticator);
   limitRates(app, settings.rateLimit);
 
   await collectOpenApi(app);

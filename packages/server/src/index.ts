@@ -1,10 +1,9 @@
-export { type AppOptions, buildApp } from './app.ts';
-export { type AsynchOptions, AsynchService } from './asynch/service.ts';
-export { DATABASE_FILE, openDatabase } from './database.ts';
-export type { Caller, KeyRecord, KeyStore } from './keys/key-store.ts';
-export { SqliteKeyStore } from './keys/sqlite-key-store.ts';
+export { buildApp, type Services } from './app.ts';
+export { composeServices, openStores, type RunningServer, type Stores, startServer } from './compose.ts';
 export { createLogger } from './logger.ts';
 export { main } from './main.ts';
 export { toResult } from './prediction.ts';
+export { applyRuntimeFlags } from './runtime-flags.ts';
 export { LOG_LEVELS, readSettings, SETTINGS, type Settings, SettingsError } from './settings.ts';
-export { type RunningServer, startServer } from './start.ts';
+export { DATABASE_FILE } from './stores/database.ts';
+export type { Caller, KeyRecord, KeyStore } from './stores/key-store.ts';

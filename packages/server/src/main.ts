@@ -1,18 +1,16 @@
-import { setFlagsFromString } from 'node:v8';
+import { startServer } from './compose.ts';
 import { createLogger } from './logger.ts';
-import { readSettings, SettingsError } from './settings.ts';
-import { startServer } from './start.ts';
+import { applyRuntimeFlags } from './runtime-flags.ts';
+import { readSettings, SettingsError, unknownVariables } from './settings.ts';
 
 /** A stop that takes longer than this is not going to end by itself. */
-const STOP_WITHIN_MS = 30_000;
+const STOP_WITHIN_MS = 14_000;
 
-/** Runs the server until a signal: the first one stops it in peace, the second at once. */
+/** Runs the server until a signal: the first one stops it in order, the second at once. */
 export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> {
   const settings = readSettings(env);
-  // Audio lies outside the JavaScript heap, but counts towards the growth after which the whole heap is collected.
-  // Ours is small, so that would be every fourth clip; with room to grow it is every twentieth.
-  setFlagsFromString('--heap-growing-percent=400');
   const logger = createLogger(settings.logLevel);
+  for (const warning of unknownVariables(env)) logger.warn(warning);
   const server = await startServer(settings, logger);
   if (server.firstKey) {
     process.stdout.write(
@@ -38,6 +36,7 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
 }
 
 if (import.meta.main) {
+  applyRuntimeFlags();
   main().catch((error: unknown) => {
     process.stderr.write(
       `${error instanceof SettingsError ? error.message : String((error as Error).stack)}\n`,

@@ -1,13 +1,15 @@
 import { AudioError } from '@undertone/audio';
-import { ClosedError, OverloadedError } from '@undertone/classifier';
+import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
-import { storageTrouble } from './storage-trouble.ts';
+import { StoreUnavailableError } from './stores/unavailable.ts';
 
 type Figures = Record<string, unknown>;
 
 interface ProblemOptions {
-  /** Members that help to mend the request, such as `min_seconds` and `actual_seconds`. */
+  /** Members that help to fix the request, such as `min_seconds` and `actual_seconds`. */
   figures?: Figures;
+  /** Where it is not the one of the code. */
+  status?: number;
   headers?: Record<string, string>;
   cause?: unknown;
 }
@@ -16,32 +18,41 @@ interface ProblemOptions {
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly code: ErrorCode;
+  readonly status: number;
   readonly figures: Figures;
   readonly headers: Record<string, string>;
 
-  constructor(code: ErrorCode, detail: string, { figures = {}, headers = {}, cause }: ProblemOptions = {}) {
+  constructor(code: ErrorCode, detail: string, options: ProblemOptions = {}) {
+    const { figures = {}, headers = {}, status = ERRORS[code].status, cause } = options;
     super(detail, { cause });
     this.code = code;
+    this.status = status;
     this.figures = figures;
     this.headers = headers;
   }
 
-  get status(): number {
-    return ERRORS[this.code].status;
-  }
-
   /** The body of the answer, as RFC 9457 wants it. */
   toBody(requestId: string): Problem {
-    const { status, title } = ERRORS[this.code];
+    const { title } = ERRORS[this.code];
     return {
       type: `${PATHS.docs}#${this.code}`,
       title,
-      status,
+      status: this.status,
       detail: this.message,
       code: this.code,
       request_id: requestId,
       ...this.figures,
+      ...this.#forOlderClients(),
     };
+  }
+
+  /** Clients of this kind of API exist that read a wrong length under other names. */
+  #forOlderClients(): Figures {
+    if (this.code !== 'audio_too_short' && this.code !== 'audio_too_long') return {};
+    const renamed = (['min', 'max', 'actual'] as const)
+      .filter((bound) => `${bound}_seconds` in this.figures)
+      .map((bound) => [`${bound}_duration_seconds`, this.figures[`${bound}_seconds`]]);
+    return { error: this.message, error_code: this.code.toUpperCase(), ...Object.fromEntries(renamed) };
   }
 }
 
@@ -60,23 +71,31 @@ export function retryLater(
   });
 }
 
+export function unknownModel(models: readonly string[]): ProblemError {
+  const detail = `The query parameter model must be one of ${models.join(', ')}.`;
+  return new ProblemError('unknown_model', detail, { figures: { models } });
+}
+
 /** The one place where errors of other rooms and of the framework become ours. */
 export function asProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (error instanceof AudioError) {
-    if (error.code === 'overloaded') return retryLater('overloaded', error.message, 1);
     const code = isErrorCode(error.code) ? error.code : 'unreadable_audio';
     return new ProblemError(code, error.message, { figures: { ...error.figures }, cause: error });
   }
   if (error instanceof OverloadedError) {
-    return retryLater(
-      'overloaded',
-      'More clips are waiting than can be heard soon.',
-      error.retryAfterSeconds,
-    );
+    return retryLater('overloaded', error.message, error.retryAfterSeconds);
+  }
+  if (error instanceof NoThreadsError) {
+    return retryLater('overloaded', 'No inference thread is running. Try again in 5 seconds.', 5, error);
   }
   if (error instanceof ClosedError) return retryLater('overloaded', 'This server is stopping.', 1);
-  return asStorageProblem(error) ?? asFrameworkProblem(error) ?? internal(error);
+  if (error instanceof StoreUnavailableError) {
+    // Nobody's mistake, and it passes: 503, which clients wait out, rather than 500, which tells them to give up.
+    const detail = `The server cannot store anything now: ${error.reason}. Nothing that it acknowledged is lost. Try again later.`;
+    return retryLater('overloaded', detail, 5, error);
+  }
+  return asFrameworkProblem(error) ?? internal(error);
 }
 
 interface FrameworkError extends Error {
@@ -88,25 +107,13 @@ function asFrameworkProblem(error: unknown): ProblemError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { statusCode, validation, message } = error as FrameworkError;
   if (validation?.some(({ instancePath }) => instancePath === '/model')) {
-    const detail = `The query parameter model must be one of ${MODEL_IDS.join(', ')}.`;
-    return new ProblemError('unknown_model', detail, { figures: { models: MODEL_IDS } });
+    return unknownModel(MODEL_IDS);
   }
   if (statusCode === undefined || statusCode < 400 || statusCode >= 500) return undefined;
   const code = (Object.keys(ERRORS) as ErrorCode[]).find(
     (candidate) => ERRORS[candidate].status === statusCode,
   );
   return new ProblemError(code ?? 'bad_request', sentence(message), { cause: error });
-}
-
-/**
- * A disk that is full or a database that is locked is nobody's mistake and passes: 503, which clients wait out and
- * try again, rather than 500, which tells them to give up. The operator finds the error in the log.
- */
-function asStorageProblem(error: unknown): ProblemError | undefined {
-  const trouble = storageTrouble(error);
-  if (trouble === undefined) return undefined;
-  const detail = `The server cannot store anything now: ${trouble}. Nothing it acknowledged is lost; try again later.`;
-  return retryLater('overloaded', detail, 5, error);
 }
 
 function internal(cause: unknown): ProblemError {

@@ -1,5 +1,6 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { DEFAULT_PORT, WEIGHTS, type WeightsId } from '@undertone/contract';
+import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
 
 interface Setting<T> {
   readonly env: string;
@@ -10,14 +11,19 @@ interface Setting<T> {
   readonly parse: (text: string) => T;
 }
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const text = (value: string) => value;
 
 /** Every setting of the server, once: `undertone serve --help` prints this table. */
 export const SETTINGS = {
-  host: setting('SERVICE_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 lets other machines in', host),
+  host: setting(
+    'SERVICE_HOST',
+    '127.0.0.1',
+    'Address to listen on; 0.0.0.0 is all addresses of this machine',
+    host,
+  ),
   port: setting(
     'SERVICE_PORT',
     String(DEFAULT_PORT),
@@ -34,16 +40,16 @@ export const SETTINGS = {
   apiKey: setting('SERVICE_API_KEY', '', 'A key to accept beside those made with `undertone keys`', apiKey),
   weights: setting(
     'SERVICE_WEIGHTS',
-    'research',
-    'Model weights: research (more accurate, non-commercial) or open (commercial use allowed)',
-    oneOf<WeightsId>(WEIGHTS),
+    DEFAULT_WEIGHTS,
+    'Model weights: research (non-commercial), open (commercial use allowed), or others in the models folder',
+    weightsName,
   ),
   modelsDir: setting('SERVICE_MODELS_DIR', '', 'Folder with the model files, when not those shipped', text),
   workers: setting('SERVICE_WORKERS', 'auto', 'Inference threads; auto is one for each core', workers),
   queueLimit: setting(
     'SERVICE_QUEUE_LIMIT',
     '64',
-    'Clips that may wait for a thread; one more is answered 503',
+    'Short recordings that may wait for a thread; one more is answered 503',
     integer(1, 10_000),
   ),
   asynchJobs: setting(
@@ -51,6 +57,12 @@ export const SETTINGS = {
     '2',
     'Long recordings processed at the same time; they share the inference threads',
     integer(1, 64),
+  ),
+  storageLimit: setting(
+    'SERVICE_STORAGE_LIMIT',
+    String(10 * 1024 ** 3),
+    'Bytes of recordings that one key may have stored (10GiB and the like work too)',
+    byteCount,
   ),
   rateLimit: setting(
     'SERVICE_RATE_LIMIT',
@@ -64,6 +76,12 @@ export const SETTINGS = {
     'Web pages that may call from a browser: origins with commas between them, or *',
     origins,
   ),
+  trustedProxies: setting(
+    'SERVICE_TRUSTED_PROXIES',
+    '',
+    'Proxies whose X-Forwarded-For and -Proto count: addresses or CIDRs with commas between them',
+    cidrs,
+  ),
   logLevel: setting(
     'SERVICE_LOG_LEVEL',
     'info',
@@ -73,7 +91,7 @@ export const SETTINGS = {
   drainSeconds: setting(
     'SERVICE_DRAIN_SECONDS',
     '0',
-    'Seconds to go on answering after a stop signal with /readyz at 503, so that a load balancer looks away first',
+    'Seconds to go on answering after a stop signal with /readyz at 503, so that the load balancer stops sending traffic first',
     integer(0, 600),
   ),
 };
@@ -148,6 +166,29 @@ function workers(value: string): number | 'auto' {
   }
 }
 
+function weightsName(value: string): string {
+  if (!/^[\w.-]{1,100}$/.test(value)) throw new Error('the name of weights in the models folder');
+  return value;
+}
+
+function byteCount(value: string): number {
+  const match = /^(\d{1,15})\s*([KMGT]?)(i?)B?$/i.exec(value);
+  if (match === null) throw new Error('a number of bytes, such as 10737418240 or 10GiB');
+  const [, digits, unit = '', binary] = match;
+  return Number(digits) * (binary ? 1024 : 1000) ** ['', 'K', 'M', 'G', 'T'].indexOf(unit.toUpperCase());
+}
+
+function cidrs(value: string): readonly string[] {
+  const list = value.split(',').map((entry) => entry.trim());
+  return list.filter(Boolean).map((entry) => {
+    const [address = '', bits, more] = entry.split('/');
+    const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+    const valid = bits === undefined ? longest > 0 : /^\d{1,3}$/.test(bits) && Number(bits) <= longest;
+    if (!valid || more !== undefined) throw new Error('addresses or CIDRs such as 10.0.0.0/8');
+    return entry;
+  });
+}
+
 function host(value: string): string {
   if (!/^[\w.:%-]+$/.test(value)) throw new Error('a host name or an IP address');
   return value;
@@ -155,8 +196,8 @@ function host(value: string): string {
 
 function apiKey(value: string): string {
   // Header values are printable ASCII; anything shorter could be guessed.
-  if (value !== '' && !/^[\x21-\x7e]{8,256}$/.test(value)) {
-    throw new Error('8 to 256 printable characters without spaces');
+  if (value !== '' && !/^[\x21-\x7e]{16,256}$/.test(value)) {
+    throw new Error('16 to 256 printable characters without spaces');
   }
   return value;
 }
@@ -180,4 +221,33 @@ function origins(value: string): readonly string[] {
     }
     return url.origin;
   });
+}
+
+/** Variables of the clients, which may be set in the same shell. */
+const CLIENT_VARIABLES = ['SERVICE_URL', 'SERVICE_DISCRETE_URL', 'SERVICE_ASYNCH_URL'];
+
+/** A warning for each `SERVICE_...` variable that nobody reads: most are misspelt, and would silently do nothing. */
+export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = [...Object.values(SETTINGS).map((setting) => setting.env), ...CLIENT_VARIABLES];
+  return Object.keys(env)
+    .filter((name) => name.startsWith('SERVICE_') && !known.includes(name))
+    .map((name) => {
+      const nearest = known.toSorted((a, b) => distance(name, a) - distance(name, b))[0] as string;
+      const hint = distance(name, nearest) <= 4 ? ` Did you mean ${nearest}?` : '';
+      return `${name} is not a setting and has no effect.${hint}`;
+    });
+}
+
+/** Edit distance: how many letters must be added, left out or replaced. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
 }

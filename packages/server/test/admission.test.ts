@@ -1,84 +1,67 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Admission } from '../src/discrete/admission.ts';
+import type { ProblemError } from '../src/problems.ts';
 
 const { promise: never } = Promise.withResolvers<void>();
+const OPTIONS = { maxInFlight: 66, maxBytes: 1_000, maxWaitMs: 2_000, expectedWaitMs: () => 0 };
 
 /** Lets requests in until one is refused; how many there were, and when the refused one is to come back. */
-async function fill(door: Admission): Promise<{ inHand: number; retryAfter: number }> {
+async function fill(
+  admission: Admission,
+  bytes?: number,
+): Promise<{ inFlight: number; refusal: ProblemError }> {
   for (;;) {
     const refusal = await Promise.race([
-      door.hold(() => never).catch((error: { figures: { retry_after_seconds: number } }) => error),
+      admission.run(bytes, () => never).catch((error: ProblemError) => error),
       new Promise<null>((resolve) => setImmediate(resolve, null)),
     ]);
-    if (refusal) return { inHand: door.inHand, retryAfter: refusal.figures.retry_after_seconds };
+    if (refusal) return { inFlight: admission.inFlight, refusal };
   }
 }
 
-/** Clips one after another, each of which takes a thread so long. */
-async function hear(door: Admission, threadMs: number, count = 100): Promise<void> {
-  for (let nth = 1; nth <= count; nth++) await door.hold(async (heard) => heard(threadMs));
-}
-
-describe('the door of the discrete interface', () => {
-  test('lets in as many as it was told while clips are heard fast', async () => {
-    const door = new Admission(66, 2);
-    await hear(door, 40);
-    assert.equal((await fill(door)).inHand, 66);
+describe('admission to the discrete interface', () => {
+  test('is given to as many as may be in flight', async () => {
+    const { inFlight, refusal } = await fill(new Admission(OPTIONS));
+    assert.equal(inFlight, 66);
+    assert.equal(refusal.code, 'overloaded');
+    assert.equal(refusal.message, 'The server is busy. Try again in 1 second.');
   });
 
-  test('lets in no more than can be heard within two seconds when the machine is slow', async () => {
-    const door = new Admission(66, 2);
-    await hear(door, 200);
-    const { inHand, retryAfter } = await fill(door);
-    assert.ok(inHand >= 20 && inHand <= 22, `${inHand} in hand`);
-    assert.equal(retryAfter, 3);
+  test('is given to no more than would be answered within two seconds, and says when to come back', async () => {
+    const admission = new Admission({ ...OPTIONS, expectedWaitMs: (requests) => requests * 100 });
+    const { inFlight, refusal } = await fill(admission);
+    assert.equal(inFlight, 21);
+    assert.equal(refusal.headers['retry-after'], '3');
+    assert.equal(refusal.message, 'The server is busy. Try again in 3 seconds.');
   });
 
-  test('counts on all threads', async () => {
-    const door = new Admission(66, 8);
-    await hear(door, 200);
-    assert.equal((await fill(door)).inHand, 66);
+  test('is given by the announced length, before a byte is read, while there is memory', async () => {
+    assert.equal((await fill(new Admission(OPTIONS), 300)).inFlight, 3);
   });
 
-  test('does not take one odd clip for a slow machine, and forgets a slow time after a few clips', async () => {
-    const odd = new Admission(66, 2);
-    await hear(odd, 40);
-    await hear(odd, 200, 1);
-    assert.equal((await fill(odd)).inHand, 66);
-    const recovered = new Admission(66, 2);
-    await hear(recovered, 500);
-    await hear(recovered, 40);
-    assert.equal((await fill(recovered)).inHand, 66);
-  });
-
-  test('does not take the first clip of a cold machine for all to come', async () => {
-    const door = new Admission(66, 2);
-    await hear(door, 600, 1);
-    assert.equal((await fill(door)).inHand, 66);
-  });
-
-  test('stays open to bodies that are no clips, however slow clips are', async () => {
-    const door = new Admission(66, 2);
-    await hear(door, 1000);
-    for (let nth = 1; nth <= 100; nth++) {
-      await assert.rejects(
-        door.hold(async () => {
-          throw new Error('unreadable');
-        }),
-      );
-    }
-    assert.equal((await fill(door)).inHand, 66);
-  });
-
-  test('gives the place back whether the work succeeds or fails', async () => {
-    const door = new Admission(1, 1);
-    assert.equal(await door.hold(async () => 'heard'), 'heard');
+  test('of a body without a length ends when it has grown to what is left', async () => {
+    const admission = new Admission(OPTIONS);
     await assert.rejects(
-      door.hold(async () => {
-        throw new Error('unreadable');
+      admission.run(undefined, async ({ grow }) => {
+        grow(600);
+        await admission.run(400, async () => assert.throws(() => grow(601), { code: 'overloaded' }));
+        grow(1_000);
+        grow(1_001);
       }),
+      { code: 'overloaded' },
     );
-    assert.equal(door.inHand, 0);
+    assert.equal((await fill(admission, 1_000)).inFlight, 1, 'all of it was given back');
+  });
+
+  test('is given back whether the work succeeds or fails', async () => {
+    const admission = new Admission({ ...OPTIONS, maxInFlight: 1 });
+    assert.equal(await admission.run(1_000, async () => 'done'), 'done');
+    await assert.rejects(
+      admission.run(1_000, () => Promise.reject(new Error('unreadable'))),
+      /unreadable/,
+    );
+    assert.equal(await admission.run(1_000, async () => 'done again'), 'done again');
+    assert.equal(admission.inFlight, 0);
   });
 });

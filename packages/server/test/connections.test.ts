@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,14 +33,6 @@ describe('answers that come before the body', () => {
     readProblem(await client.answer(), 'invalid_api_key');
     client.send(body).send(post(service.key)).send(body);
     assert.equal((await client.answer()).status, 200);
-    client.destroy();
-  });
-
-  test('a file that cannot be read is answered while most of it is still to come', async () => {
-    const client = new RawClient(port).send(post(service.key, { 'content-length': 20_000_000 }));
-    client.send(fileForm('no sound at all'.repeat(1000)).subarray(0, 14_000));
-    const { status } = await client.answer();
-    assert.equal(status, 415);
     client.destroy();
   });
 });
@@ -99,21 +90,6 @@ describe('connections', () => {
     for (const client of patient) client.destroy();
   });
 
-  test('hundreds that are kept open and ask again at one moment are read from a few at a time', async () => {
-    const clients = Array.from({ length: 300 }, () => new RawClient(port));
-    const askAll = async () => {
-      for (const client of clients) client.send(head('GET', PATHS.health, {}));
-      for (const client of clients) assert.equal((await client.answer()).status, 200);
-    };
-    await askAll();
-    const { most, stop } = countRequestsInARound();
-    await askAll();
-    await askAll();
-    stop();
-    assert.ok(most() < 50, `${most()} requests were read in one round of the event loop`);
-    for (const client of clients) client.destroy();
-  });
-
   test('clients that hang up half-way leave no place taken', async () => {
     for (let round = 0; round < 3; round++) {
       const clients = Array.from({ length: 3 }, () =>
@@ -127,7 +103,7 @@ describe('connections', () => {
     assert.equal((await client.answer()).status, 200);
     client.destroy();
     const { body: metrics } = await service.app.inject({ url: PATHS.metrics });
-    assert.match(metrics, /undertone_discrete_in_hand 0/);
+    assert.match(metrics, /undertone_discrete_requests_in_flight 0/);
   });
 
   test('a client that hangs up while its clip waits is not classified', async () => {
@@ -140,21 +116,6 @@ describe('connections', () => {
     assert.ok((await audioSeconds()) - before < 15);
   });
 });
-
-/** How many requests Node reads in one round of the event loop, whether or not they are begun. */
-function countRequestsInARound(): { most: () => number; stop: () => void } {
-  let most = 0;
-  let inThisRound = 0;
-  const count = () => {
-    if (inThisRound++ === 0) setImmediate(endRound);
-  };
-  const endRound = () => {
-    most = Math.max(most, inThisRound);
-    inThisRound = 0;
-  };
-  subscribe('http.server.request.start', count);
-  return { most: () => most, stop: () => unsubscribe('http.server.request.start', count) };
-}
 
 async function audioSeconds(): Promise<number> {
   const { body: metrics } = await service.app.inject({ url: PATHS.metrics });

@@ -53,11 +53,22 @@ describe('a recording as a file', () => {
     assert.equal(headers['x-request-id'], 'my-own.id_1');
     assert.match(
       String(headers['server-timing']),
-      /^decode;dur=[\d.]+, queue;dur=[\d.]+, model;dur=[\d.]+, total;dur=[\d.]+$/,
+      /^receive;dur=[\d.]+, queue;dur=[\d.]+, decode;dur=[\d.]+, model;dur=[\d.]+, total;dur=[\d.]+$/,
     );
     const seconds = Number(headers['x-speech-seconds']);
     assert.ok(seconds >= 0 && seconds <= 5);
     assert.equal(headers['cache-control'], 'no-store');
+  });
+
+  test('has the same in its body, and the model and weights, when asked for details', async () => {
+    const plain = readResult(await postFile(service, wav()));
+    const response = await postFile(service, wav(), { query: { details: 'true', model: '4emotions' } });
+    assert.equal(response.statusCode, 200);
+    const { model, weights, duration_seconds, speech_seconds, request_id, ...result } = response.json();
+    assert.deepEqual(result, plain);
+    assert.deepEqual([model, weights, duration_seconds], ['4emotions', 'research', 5]);
+    assert.equal(speech_seconds, Number(response.headers['x-speech-seconds']));
+    assert.equal(request_id, response.headers['x-request-id']);
   });
 
   test('gets an id of our own when the one it came with could spoil a log', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
 import { postFile, readProblem, testApp } from './support/app.ts';
 import { hostileRequest } from './support/hostile.ts';
@@ -36,7 +37,11 @@ test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is t
   // Enough variety to mean something: some were harmless after all, and most errors had a turn.
   for (const status of [200, 400, 413, 415, 422]) assert.ok(statuses.has(status), `no ${status}`);
   assert.equal((await postFile(service, wav())).statusCode, 200);
-  const { body } = await service.app.inject({ url: PATHS.metrics });
-  assert.match(body, /^undertone_discrete_in_hand 0$/m);
-  assert.match(body, /^undertone_worker_restarts 0$/m);
+  let body = '';
+  for (let tries = 0; !/^undertone_discrete_requests_in_flight 0$/m.test(body); tries++) {
+    assert.ok(tries < 100, 'a request is in flight for ever');
+    await sleep(50);
+    ({ body } = await service.app.inject({ url: PATHS.metrics }));
+  }
+  assert.match(body, /^undertone_inference_thread_restarts 0$/m);
 });

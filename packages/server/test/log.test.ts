@@ -27,8 +27,8 @@ test('logs hold one line for each answer, and never a key, a query, a name or a 
     headers: { [API_KEY_HEADER]: 'key-from-environment' },
   });
   await service.app.inject({ url: '/%E0%A4%A?private-token' });
-  service.keys.verify = () => Promise.reject(new Error('the store is gone'));
-  await postFile(service, wav());
+  service.stores.keys.lookUp = () => Promise.reject(new Error('the store is gone'));
+  await postFile(service, wav(), { headers: { [API_KEY_HEADER]: 'another-key' } });
 
   const lines = text
     .trim()

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
+import { DATABASE_FILE } from '../src/index.ts';
 import { postFile, readProblem, sharedClassifier, testApp } from './support/app.ts';
 import { wav } from './support/wav.ts';
 
@@ -30,16 +33,17 @@ describe('readiness', () => {
   });
 
   test('is refused while the store cannot be written to, and comes back', async () => {
-    const { app, database } = await testApp();
-    database.exec('PRAGMA query_only = ON');
+    const { app, dataDir } = await testApp();
+    const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
+    other.exec('BEGIN IMMEDIATE');
     const refused = await app.inject({ url: PATHS.ready });
-    assert.match(readProblem(refused, 'overloaded').detail, /data folder/);
-    database.exec('PRAGMA query_only = OFF');
+    assert.match(readProblem(refused, 'overloaded').detail, /database is locked/);
+    other.close();
     assert.equal((await app.inject({ url: PATHS.ready })).statusCode, 200);
   });
 });
 
-test('the list of models says what they hear, how well, and under which licence', async () => {
+test('the list of models says which emotions they tell, how well, and under which licence', async () => {
   const response = await service.app.inject({
     url: PATHS.models,
     headers: { [API_KEY_HEADER]: service.key },
@@ -59,7 +63,7 @@ test('the list of models says what they hear, how well, and under which licence'
   assert.deepEqual(list.models[0]?.figures, weights.figures['4emotions']);
 });
 
-test('the metrics count requests, stages, audio, workers, queue and the event loop', async () => {
+test('the metrics count requests, stages, audio, threads, queue and the event loop', async () => {
   const fresh = await testApp();
   await postFile(fresh, wav({ seconds: 5 }));
   await fresh.app.inject({ url: '/secret-path?token=secret' });
@@ -72,14 +76,14 @@ test('the metrics count requests, stages, audio, workers, queue and the event lo
   assert.equal(value('undertone_requests_total{method="POST",route="/v1/discrete/emotion",status="200"}'), 1);
   assert.equal(value('undertone_requests_total{method="GET",route="unmatched",status="401"}'), 1);
   assert.equal(value('undertone_audio_seconds_total{interface="discrete"}'), 5);
-  for (const stage of ['decode', 'queue', 'model', 'total']) {
+  for (const stage of ['receive', 'queue', 'decode', 'model', 'total']) {
     assert.equal(value(`undertone_discrete_stage_seconds_count{stage="${stage}"}`), 1);
   }
-  assert.equal(value('undertone_workers'), 1);
-  assert.equal(value('undertone_workers_busy'), 0);
+  assert.equal(value('undertone_inference_threads'), 1);
+  assert.equal(value('undertone_inference_threads_busy'), 0);
   assert.equal(value('undertone_queue_length{priority="discrete"}'), 0);
   assert.equal(value('undertone_queue_length{priority="asynch"}'), 0);
-  assert.equal(value('undertone_discrete_in_hand'), 0);
+  assert.equal(value('undertone_discrete_requests_in_flight'), 0);
   assert.ok(value('undertone_event_loop_delay_max_seconds') >= 0);
   assert.ok(!body.includes('secret'));
 });

@@ -26,8 +26,8 @@ describe('the key', () => {
   });
 
   test('wrong, nearly right, revoked or of another kind: 401', async () => {
-    const revoked = await service.keys.create('soon gone');
-    await service.keys.revoke(revoked.record.id);
+    const revoked = await service.stores.keys.create('soon gone');
+    await service.stores.keys.revoke(revoked.record.id);
     const oneOff = service.key.slice(0, -1) + (service.key.endsWith('A') ? 'B' : 'A');
     for (const key of ['nonsense', oneOff, revoked.key, `${service.key} `.repeat(2), 'ut__', 'ü']) {
       const headers = { [API_KEY_HEADER]: key };
@@ -40,7 +40,7 @@ describe('the address', () => {
   const headers = { [API_KEY_HEADER]: service.key };
 
   test('unknown: 404', async () => {
-    for (const url of ['/', '/v1', '/v1/discrete/emotion/', '/favicon.ico', '/v1/models/4emotions']) {
+    for (const url of ['/', '/v1', '/v1/discrete/emotions', '/favicon.ico', '/v1/models/4emotions']) {
       readProblem(await service.app.inject({ url, headers }), 'not_found');
     }
   });
@@ -146,22 +146,27 @@ describe('the format', () => {
 });
 
 describe('the recording', () => {
-  test('too short: 422 with both lengths', async () => {
+  test('too short: 400 with both lengths, under the names that older clients read as well', async () => {
     const problem = readProblem(
       await postFile(service, wav({ seconds: 3.9, rate: 16_000 })),
       'audio_too_short',
     );
-    assert.equal(problem.min_seconds, 4);
-    assert.equal(problem.actual_seconds, 3.9);
+    assert.deepEqual([problem.min_seconds, problem.max_seconds, problem.actual_seconds], [4, 10, 3.9]);
+    assert.deepEqual(
+      [problem.min_duration_seconds, problem.max_duration_seconds, problem.actual_duration_seconds],
+      [4, 10, 3.9],
+    );
+    assert.deepEqual([problem.error_code, problem.error], ['AUDIO_TOO_SHORT', problem.detail]);
   });
 
-  test('too long: 422 with both lengths', async () => {
+  test('too long: 400 with both lengths', async () => {
     const problem = readProblem(
       await postFile(service, wav({ seconds: 12, rate: 16_000 })),
       'audio_too_long',
     );
-    assert.equal(problem.max_seconds, 10);
-    assert.equal(problem.actual_seconds, 12);
+    assert.deepEqual([problem.max_seconds, problem.actual_seconds], [10, 12]);
+    assert.equal(problem.error_code, 'AUDIO_TOO_LONG');
+    assert.match(problem.detail, /asynch/);
   });
 
   test('empty, cut off in its header, or damaged: 422', async () => {
@@ -185,7 +190,7 @@ describe('the recording', () => {
 });
 
 describe('the samples', () => {
-  test('too few and too many: 422 with both lengths', async () => {
+  test('too few and too many: 400 with both lengths', async () => {
     const few = readProblem(await postJson(service, json([samplesOf({ seconds: 3 })])), 'audio_too_short');
     assert.deepEqual([few.min_seconds, few.actual_seconds], [4, 3]);
     const many = json([new Array(44_100 * 11).fill(0)]);
@@ -195,23 +200,14 @@ describe('the samples', () => {
     assert.equal(none.actual_seconds, 0);
   });
 
-  test('beyond 2, not finite or no numbers: 400 that names the place', async () => {
+  test('beyond 2 or no numbers: 400 that names the place; what is no JSON: 400 that shows the form', async () => {
     const zeros = '0,'.repeat(200_000);
-    for (const value of [
-      '2.01',
-      '-32768',
-      'NaN',
-      'Infinity',
-      '-Infinity',
-      '1e999',
-      'null',
-      '"0.5"',
-      '0x1',
-      '.5',
-      '',
-    ]) {
+    const place = /payload\[0\]\[200000\]/;
+    const words = (value: string) => (JSON_VALUES.includes(value) ? place : /not valid JSON.*payload/);
+    const JSON_VALUES = ['2.01', '-32768', '1e999', 'null', '"0.5"', '[]'];
+    for (const value of [...JSON_VALUES, 'NaN', 'Infinity', '-Infinity', '0x1', '.5', '']) {
       const response = await postJson(service, `{"payload": [[${zeros}${value}]]}`);
-      assert.match(readProblem(response, 'bad_request').detail, /payload\[0\]\[200000\]/, value);
+      assert.match(readProblem(response, 'bad_request').detail, words(value), value);
     }
   });
 
@@ -265,7 +261,7 @@ test('too many requests: 429 that says when to come back', async () => {
   assert.equal(refused.headers['retry-after'], '30');
   assert.equal(refused.headers['ratelimit-remaining'], '0');
   // Another key has its own allowance.
-  const { key } = await limited.keys.create('other');
+  const { key } = await limited.stores.keys.create('other');
   const other = await limited.app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: key } });
   assert.equal(other.statusCode, 200);
 });
@@ -312,7 +308,7 @@ test('a queue that is full in the classifier: 503 as well', async () => {
 });
 
 test('a body that stops half-way: 408', async () => {
-  const hasty = await testApp({}, { clipPatience: { idleMs: 150, totalMs: 5_000 } });
+  const hasty = await testApp({}, { bodyTimeouts: { clip: { idleMs: 150, totalMs: 5_000 } } });
   const { port } = await hasty.listen();
   const client = new RawClient(port).send(
     head('POST', PATHS.discrete, {
@@ -327,7 +323,7 @@ test('a body that stops half-way: 408', async () => {
 });
 
 test('a body that trickles for ever: 408', async () => {
-  const hasty = await testApp({}, { clipPatience: { idleMs: 5_000, totalMs: 400 } });
+  const hasty = await testApp({}, { bodyTimeouts: { clip: { idleMs: 5_000, totalMs: 400 } } });
   const { port } = await hasty.listen();
   const client = new RawClient(port).send(
     head('POST', PATHS.discrete, {
@@ -355,7 +351,7 @@ test('what is no HTTP at all: 400, and headers without end: 431', async () => {
 
 test('a fault of ours: 500 that tells the caller nothing of the inside', async () => {
   const broken = await testApp();
-  broken.keys.verify = () => Promise.reject(new Error('secret inner detail'));
+  broken.stores.keys.lookUp = () => Promise.reject(new Error('secret inner detail'));
   const response = await broken.app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: broken.key } });
   const problem = readProblem(response, 'internal');
   assert.ok(!response.body.includes('secret inner detail'));
@@ -363,7 +359,13 @@ test('a fault of ours: 500 that tells the caller nothing of the inside', async (
 });
 
 test('every code that this interface can answer with was reached above', () => {
-  const ofLongRecordings: ErrorCode[] = ['forbidden', 'conflict', 'gone', 'processing_failed'];
+  const ofLongRecordings: ErrorCode[] = [
+    'forbidden',
+    'conflict',
+    'gone',
+    'storage_limit',
+    'processing_failed',
+  ];
   assert.deepEqual(
     ERROR_CODES.filter((code) => !ofLongRecordings.includes(code) && !reached.has(code)),
     [],

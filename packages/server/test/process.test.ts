@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { API_KEY_HEADER, PATHS } from '@undertone/contract';
+import { promisify } from 'node:util';
+import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
+import { openStores } from '../src/index.ts';
+import { AsynchClient } from './asynch/support/client.ts';
+import { longWav } from './asynch/support/long-wav.ts';
 import { tempDir } from './support/app.ts';
 import { FORM_TYPE, fileForm } from './support/form.ts';
 import { head, RawClient } from './support/socket.ts';
 import { wav } from './support/wav.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+const KEY = 'key-for-this-test';
 
 interface Started {
   child: ChildProcess;
@@ -69,7 +75,7 @@ test('the first start makes a key, shows it once and says where it is kept', asy
 test('a signal lets what is in flight finish, with readiness off; then the process is gone', async () => {
   const env = {
     SERVICE_DATA_DIR: await tempDir(),
-    SERVICE_API_KEY: 'key-for-this-test',
+    SERVICE_API_KEY: KEY,
     SERVICE_DRAIN_SECONDS: '1',
   };
   const server = start(env);
@@ -77,7 +83,7 @@ test('a signal lets what is in flight finish, with readiness off; then the proce
   const body = fileForm(wav());
   const client = new RawClient(at).send(
     head('POST', PATHS.discrete, {
-      [API_KEY_HEADER]: 'key-for-this-test',
+      [API_KEY_HEADER]: KEY,
       'content-type': FORM_TYPE,
       'content-length': body.length,
     }),
@@ -97,11 +103,11 @@ test('a signal lets what is in flight finish, with readiness off; then the proce
 });
 
 test('a second signal ends the process at once', async () => {
-  const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: 'key-for-this-test' });
+  const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: KEY });
   const at = await port(server);
   const client = new RawClient(at).send(
     head('POST', PATHS.discrete, {
-      [API_KEY_HEADER]: 'key-for-this-test',
+      [API_KEY_HEADER]: KEY,
       'content-type': FORM_TYPE,
       'content-length': 100_000,
     }),
@@ -118,11 +124,11 @@ test('a second signal ends the process at once', async () => {
 test('settings that make no sense stop the start and are all named', async () => {
   const server = start({
     SERVICE_PORT: 'eighty',
-    SERVICE_WEIGHTS: 'best',
+    SERVICE_WORKERS: 'many',
     SERVICE_DATA_DIR: await tempDir(),
   });
   assert.equal(await server.exit, 1);
-  assert.match(server.output(), /SERVICE_PORT must be [\s\S]*SERVICE_WEIGHTS must be /);
+  assert.match(server.output(), /SERVICE_PORT must be [\s\S]*SERVICE_WORKERS must be /);
 });
 
 test('a port that is taken stops the start with a reason', async () => {
@@ -133,4 +139,86 @@ test('a port that is taken stops the start with a reason', async () => {
   assert.match(second.output(), /EADDRINUSE/);
   first.child.kill('SIGTERM');
   await first.exit;
+});
+
+test('a signal during a slow upload and a running job: the job is given back, the exit is clean and soon', async () => {
+  const dataDir = await tempDir();
+  const server = start({ SERVICE_DATA_DIR: dataDir, SERVICE_API_KEY: KEY });
+  const at = await port(server);
+  const client = new AsynchClient(`http://127.0.0.1:${at}`, KEY);
+  const id = await client.upload(longWav(1_800));
+  const begun = (await (await client.initiate({})).json()) as InitiateResult;
+  const { pathname, search } = new URL(begun.presigned_urls[0]?.url ?? '');
+  const slow = new RawClient(at).send(head('PUT', pathname + search, { 'content-length': 1_000_000 }));
+  slow.send(Buffer.alloc(1000));
+  for (;;) {
+    const { status } = (await (await client.prediction(id)).json()) as { status: string };
+    if (status === 'processing') break;
+    await sleep(20);
+  }
+  const signalled = performance.now();
+  server.child.kill('SIGTERM');
+  assert.equal(await server.exit, 0);
+  assert.ok(performance.now() - signalled < 15_000);
+  await slow.closed;
+  const stores = await openStores({ dataDir }, { kind: 'local' });
+  const claim = await stores.requests.claim({ leaseMs: 1_000, running: [] });
+  assert.deepEqual([claim?.request.id, claim?.failedAttempts], [id, 0]);
+  await stores.close();
+});
+
+test('an early answer reaches a client that said Connection: close and goes on sending, 20 times of 20', async () => {
+  const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: KEY });
+  const script = `
+import sys, urllib.error, urllib.request
+statuses = []
+for size in [1_700_000, 15_000_000] * 10:
+    request = urllib.request.Request(sys.argv[1], data=bytes(size), headers={"x-api-key": "wrong", "content-type": "x/y"})
+    try:
+        urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        statuses.append(error.code)
+    except OSError as error:
+        statuses.append(str(error))
+print(statuses)
+`;
+  const url = `http://127.0.0.1:${await port(server)}${PATHS.discrete}`;
+  const { stdout } = await promisify(execFile)('python3', ['-c', script, url]);
+  assert.equal(stdout.trim(), `[${Array.from({ length: 20 }, () => 401).join(', ')}]`);
+  server.child.kill('SIGTERM');
+  assert.equal(await server.exit, 0);
+});
+
+test('a key that is stored and in the environment is one caller, and refused when it is revoked', async () => {
+  const dataDir = await tempDir();
+  const stores = await openStores({ dataDir }, { kind: 'local' });
+  const { key, record } = await stores.keys.create('me');
+  const server = start({ SERVICE_DATA_DIR: dataDir, SERVICE_API_KEY: key });
+  const client = new AsynchClient(`http://127.0.0.1:${await port(server)}`, key);
+  const { request_id } = (await (await client.initiate({})).json()) as InitiateResult;
+  assert.equal((await stores.requests.find(request_id))?.owner, record.id);
+  while (!server.output().includes(`"key":"${record.id}"`)) await sleep(20);
+  await stores.keys.revoke('me');
+  for (let status = 200; status !== 401; await sleep(50)) {
+    ({ status } = await client.prediction(request_id));
+    assert.ok([200, 202, 401, 404].includes(status));
+  }
+  server.child.kill('SIGTERM');
+  assert.equal(await server.exit, 0);
+  await stores.close();
+});
+
+test('a key from the environment is logged as env, and a variable that nobody reads is warned about', async () => {
+  const server = start({
+    SERVICE_DATA_DIR: await tempDir(),
+    SERVICE_API_KEY: KEY,
+    SERVICE_WEIGHT: 'open',
+  });
+  const url = `http://127.0.0.1:${await port(server)}`;
+  await fetch(url + PATHS.models, { headers: { [API_KEY_HEADER]: KEY } });
+  while (!server.output().includes('"key":"env"')) await sleep(20);
+  assert.doesNotMatch(server.output(), /env_/);
+  assert.match(server.output(), /Did you mean SERVICE_WEIGHTS\?/);
+  server.child.kill('SIGTERM');
+  assert.equal(await server.exit, 0);
 });

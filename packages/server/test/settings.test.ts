@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
+import { unknownVariables } from '../src/settings.ts';
 
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {
@@ -25,8 +26,10 @@ test('without any variable the server has sensible settings', () => {
     workers: 'auto',
     queueLimit: 64,
     asynchJobs: 2,
+    storageLimit: 10 * 1024 ** 3,
     rateLimit: 0,
     corsOrigins: [],
+    trustedProxies: [],
     logLevel: 'info',
     drainSeconds: 0,
   });
@@ -44,7 +47,13 @@ test('values are read in the forms people write them', () => {
     SERVICE_CORS_ORIGINS: 'https://app.example.org, http://localhost:3000/',
     SERVICE_WORKERS: '3',
     SERVICE_HOST: '::1',
+    SERVICE_STORAGE_LIMIT: '2 GiB',
+    SERVICE_TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+    SERVICE_WEIGHTS: 'my-own',
   });
+  assert.equal(settings.storageLimit, 2 * 1024 ** 3);
+  assert.deepEqual(settings.trustedProxies, ['10.0.0.0/8', '::1']);
+  assert.equal(settings.weights, 'my-own');
   assert.equal(settings.logLevel, 'debug');
   assert.equal(settings.publicUrl, 'https://voice.example.org/base');
   assert.deepEqual(settings.corsOrigins, ['https://app.example.org', 'http://localhost:3000']);
@@ -56,12 +65,14 @@ test('every value that makes no sense is named, all at once', () => {
     SERVICE_HOST: 'two words',
     SERVICE_PORT: '70000',
     SERVICE_PUBLIC_URL: 'ftp://example.org',
-    SERVICE_API_KEY: 'short',
-    SERVICE_WEIGHTS: 'best',
+    SERVICE_API_KEY: 'fifteen-letters',
+    SERVICE_WEIGHTS: 'a/b',
     SERVICE_WORKERS: '0',
     SERVICE_QUEUE_LIMIT: '1.5',
+    SERVICE_STORAGE_LIMIT: 'much',
     SERVICE_RATE_LIMIT: '-1',
     SERVICE_CORS_ORIGINS: 'example.org',
+    SERVICE_TRUSTED_PROXIES: '10.0.0.0/33',
     SERVICE_LOG_LEVEL: 'loud',
     SERVICE_DRAIN_SECONDS: 'soon',
   };
@@ -81,4 +92,18 @@ test('every setting has a description to print', () => {
     assert.match(env, /^SERVICE_[A-Z_]+$/);
     assert.ok(description.length > 10);
   }
+});
+
+test('a misspelt variable is warned about with the name that was meant; those of the clients are known', () => {
+  const warnings = unknownVariables({
+    SERVICE_WEIGHT: 'open',
+    SERVICE_PORT: '8080',
+    SERVICE_URL: 'http://127.0.0.1:8080',
+    SERVICE_ENTIRELY_DIFFERENT: '1',
+    PATH: '/bin',
+  });
+  assert.deepEqual(warnings, [
+    'SERVICE_WEIGHT is not a setting and has no effect. Did you mean SERVICE_WEIGHTS?',
+    'SERVICE_ENTIRELY_DIFFERENT is not a setting and has no effect.',
+  ]);
 });

@@ -2,13 +2,31 @@ import { Type } from 'typebox';
 import { DISCRETE_LIMITS } from '../limits.ts';
 import { AllPredictions, Confidence, EmotionName, ModelName } from './common.ts';
 
-export const DiscreteQuery = Type.Object({ model: Type.Optional(ModelName) });
+export const DiscreteQuery = Type.Object({
+  model: Type.Optional(ModelName),
+  details: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Adds the model, the weights, lengths and the request id to the answer.',
+    }),
+  ),
+  channels: Type.Optional(Type.String({ description: 'Not here: see the asynch interface.' })),
+});
 
 export const DiscreteResult = Type.Object(
   {
     main_emotion: EmotionName,
     confidence: Confidence,
     all_predictions: AllPredictions,
+    model: Type.Optional(Type.String({ description: 'With `details`: the model that answered.' })),
+    weights: Type.Optional(Type.String({ description: 'With `details`: its weights.' })),
+    duration_seconds: Type.Optional(
+      Type.Number({ description: 'With `details`: how long the recording is.' }),
+    ),
+    speech_seconds: Type.Optional(Type.Number({ description: 'With `details`: how much of it is speech.' })),
+    request_id: Type.Optional(
+      Type.String({ description: 'With `details`: the same as the header `x-request-id`.' }),
+    ),
   },
   {
     $id: 'DiscreteResult',

@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { WEIGHTS } from '../models.ts';
 import { EmotionName, ModelName } from './common.ts';
 
 export const ModelFigures = Type.Object(
@@ -24,7 +23,7 @@ export const ModelList = Type.Object(
   {
     version: Type.String(),
     weights: Type.Object({
-      id: Type.Enum([...WEIGHTS], { type: 'string' }),
+      id: Type.String({ description: 'The name of the weights, such as `research` or `open`.' }),
       licence: Type.String(),
       commercial_use: Type.Boolean(),
       summary: Type.String(),

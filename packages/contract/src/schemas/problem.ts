@@ -1,18 +1,29 @@
 import { Type } from 'typebox';
 import { ERROR_CODES } from '../errors.ts';
 
-/** RFC 9457, with the code programs branch on. Figures ride along where they help to mend the request. */
+/** RFC 9457, with the code programs branch on. Figures are added where they help to fix the request. */
 export const Problem = Type.Object(
   {
     type: Type.String({ description: 'Where this kind of problem is explained.' }),
     title: Type.String({ description: 'What went wrong, the same words for every problem of this code.' }),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
-    detail: Type.String({ description: 'What went wrong this time, and how to mend it.' }),
+    detail: Type.String({ description: 'What went wrong this time, and what to do next.' }),
     code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'The code programs branch on.' }),
     request_id: Type.String({ description: 'The same as the header `x-request-id`.' }),
     min_seconds: Type.Optional(Type.Number()),
     max_seconds: Type.Optional(Type.Number()),
     actual_seconds: Type.Optional(Type.Number()),
+    error: Type.Optional(
+      Type.String({ description: 'For older clients: `detail` again, where a length is wrong.' }),
+    ),
+    error_code: Type.Optional(Type.String({ description: 'For older clients: `code` in capitals.' })),
+    min_duration_seconds: Type.Optional(Type.Number({ description: 'For older clients: `min_seconds`.' })),
+    max_duration_seconds: Type.Optional(Type.Number({ description: 'For older clients: `max_seconds`.' })),
+    actual_duration_seconds: Type.Optional(
+      Type.Number({ description: 'For older clients: `actual_seconds`.' }),
+    ),
+    limit_bytes: Type.Optional(Type.Integer()),
+    used_bytes: Type.Optional(Type.Integer()),
     min_sample_rate: Type.Optional(Type.Number()),
     max_sample_rate: Type.Optional(Type.Number()),
     actual_sample_rate: Type.Optional(Type.Number()),

@@ -1,17 +1,16 @@
-import { ASYNCH_PATHS } from '@undertone/contract';
-import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from '../checks.ts';
-import type { Context } from '../context.ts';
+import { ASYNCH_PATHS, parseTimestamp } from '@undertone/contract';
+import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from '../config.ts';
 import {
+  failingAs,
   InvalidRequestIdError,
   PredictionFailedError,
   RequestFailedError,
   UploadFailedError,
 } from '../errors.ts';
-import { type Failure, failingAs } from '../failure.ts';
-import { joinUrl } from '../http/url.ts';
-import { Bar } from '../progress/bar.ts';
-import { Reporter } from '../progress/reporter.ts';
-import { openSource } from '../source/input.ts';
+import type { Context } from '../http.ts';
+import { Reporter } from '../progress.ts';
+import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
+import { openSource } from '../source.ts';
 import type {
   AsynchResult,
   AudioInput,
@@ -22,8 +21,8 @@ import type {
   TimelineStep,
   UploadOptions,
 } from '../types.ts';
+import { joinUrl } from '../urls.ts';
 import { checkRequestId, type PollSettings, pollResult } from './poll.ts';
-import { parseTimestamp } from './timestamp.ts';
 import { type UploadSettings, uploadSource } from './upload.ts';
 
 const SHARED_OPTIONS = ['onProgress', 'signal'] as const;
@@ -94,14 +93,25 @@ export class AsynchInterface {
     for (const element of emotions) yield { ...element, seconds: parseTimestamp(element.t) };
   }
 
-  /** Makes the service forget a request now: its audio, its parts and its result. */
+  /** Deletes a request now: its audio, its parts and its result. */
   async delete(requestId: string, options: DeleteOptions = {}): Promise<void> {
     checkNames('asynch.delete', options, ['signal']);
     const context = this.#begin();
     checkRequestId(requestId);
+    const { signal } = options;
     const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.requests}/${requestId}`);
-    await failingAs(ofRequest, requestId, () =>
-      context.callPatiently('Deleting the request', { method: 'DELETE', url, signal: options.signal }),
+    const attempts = context.config.retryAttempts;
+    const retries = { ...ASYNCH_RETRIES, attempts, what: 'Deleting the request', signal };
+    await failingAs(errorOfRequest, requestId, () =>
+      withRetries(context, retries, async (retry) => {
+        try {
+          await context.call({ method: 'DELETE', url, signal });
+        } catch (error) {
+          // An attempt before this one deleted it; only its answer was lost.
+          const isGone = error instanceof RequestFailedError && error.status === 404;
+          if (retry === 0 || !isGone) throw error;
+        }
+      }),
     );
   }
 
@@ -111,17 +121,21 @@ export class AsynchInterface {
     settings: UploadSettings,
     listener: ProgressListener | undefined,
   ): Promise<string> {
-    return failingAs(UploadFailedError, undefined, async () => {
-      settings.signal?.throwIfAborted();
-      const source = await openSource(context.platform, file);
-      const reporter = reporterFor(context, listener);
-      try {
-        return await uploadSource(context, source, settings, reporter);
-      } finally {
-        reporter.end();
-        await source.close();
-      }
-    });
+    return failingAs(
+      () => UploadFailedError,
+      undefined,
+      async () => {
+        settings.signal?.throwIfAborted();
+        const source = await openSource(context.platform, file);
+        const reporter = reporterFor(context, listener);
+        try {
+          return await uploadSource(context, source, settings, reporter);
+        } finally {
+          reporter.end();
+          await source.close();
+        }
+      },
+    );
   }
 
   #poll(
@@ -130,7 +144,7 @@ export class AsynchInterface {
     settings: PollSettings,
     listener: ProgressListener | undefined,
   ): Promise<AsynchResult> {
-    return failingAs(ofRequest, requestId, async () => {
+    return failingAs(errorOfRequest, requestId, async () => {
       const reporter = reporterFor(context, listener);
       try {
         return await pollResult(context, requestId, settings, reporter);
@@ -143,11 +157,11 @@ export class AsynchInterface {
 
 function reporterFor(context: Context, listener: ProgressListener | undefined): Reporter {
   const terminal = context.config.showProgress ? context.platform.terminal() : null;
-  return new Reporter(listener, terminal ? new Bar(terminal) : undefined, context.log);
+  return new Reporter(listener, terminal, context.log);
 }
 
 /** What a refusal means for somebody who asked about a request. */
-function ofRequest({ details: { status } }: Failure) {
+function errorOfRequest({ status }: RequestFailedError) {
   if (status === 404 || status === 410) return InvalidRequestIdError;
   return status === 422 ? PredictionFailedError : RequestFailedError;
 }

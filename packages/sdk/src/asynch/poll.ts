@@ -1,10 +1,9 @@
 import { ASYNCH_PATHS, type PendingResult } from '@undertone/contract';
-import type { Context } from '../context.ts';
 import { InvalidRequestIdError, PredictionTimeoutError } from '../errors.ts';
-import { readJson } from '../http/answer.ts';
-import { joinUrl, speakable } from '../http/url.ts';
-import type { Reporter } from '../progress/reporter.ts';
+import { type Context, readJson } from '../http.ts';
+import type { Reporter } from '../progress.ts';
 import type { AsynchResult } from '../types.ts';
+import { joinUrl, withoutQuery } from '../urls.ts';
 
 export interface PollSettings {
   /** How often to ask; infinity asks until there is an end. */
@@ -47,17 +46,20 @@ async function ask(
   signal: AbortSignal | undefined,
 ): Promise<AsynchResult | PendingResult> {
   const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.prediction, { request_id: requestId });
-  const answer = await context.callPatiently('Asking for the result', { method: 'GET', url, signal });
-  return readJson<AsynchResult | PendingResult>(answer, speakable(url), ({ status, emotions, progress }) =>
-    status === 'completed' ? Array.isArray(emotions) : answer.status === 202 && typeof progress === 'number',
+  const answer = await context.callWithRetries('Asking for the result', { method: 'GET', url, signal });
+  return readJson<AsynchResult | PendingResult>(
+    answer,
+    withoutQuery(url),
+    ({ status, emotions, progress }) =>
+      status === 'completed'
+        ? Array.isArray(emotions)
+        : answer.status === 202 && typeof progress === 'number',
   );
 }
 
 function timedOut({ request_id, status, progress }: PendingResult, tries: number, intervalMs: number) {
-  const asked = tries === 1 ? 'asking once' : `asking ${tries} times, every ${intervalMs} milliseconds`;
-  return new PredictionTimeoutError(
-    `There is no result after ${asked}: the request is ${status} (${Math.floor(progress * 100)} %). ` +
-      'It goes on: ask again later, or with more tries.',
-    { code: 'timed_out', requestId: request_id },
-  );
+  const state = status === 'processing' ? `${Math.floor(progress * 100)} % done` : status;
+  const asked = `Asked ${tries} times, every ${intervalMs} milliseconds. The request continues: ask again later.`;
+  const message = `Not finished yet: ${state}.${tries === 1 ? '' : ` ${asked}`}`;
+  return new PredictionTimeoutError(message, { code: 'timed_out', requestId: request_id });
 }

@@ -1,8 +1,7 @@
 import { MissingFileError } from '../errors.ts';
-import { blobSource } from '../source/memory.ts';
+import { blobSource } from '../source.ts';
 import { PortableMd5 } from './md5.ts';
-import type { Platform } from './platform.ts';
-import { sleep } from './sleep.ts';
+import { type Platform, sleep } from './platform.ts';
 
 /** Chunks are handed to the browser's own blob store, which moves to disk, whenever this much has come. */
 const GATHER_BYTES = 8 * 1024 * 1024;

@@ -5,12 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { MissingFileError } from '../errors.ts';
-import { Failure } from '../failure.ts';
-import { baseName } from '../source/input.ts';
-import { type AudioSource, freshPiece } from '../source/source.ts';
-import type { Platform } from './platform.ts';
-import { sleep } from './sleep.ts';
+import { MissingFileError, UndertoneError } from '../errors.ts';
+import { type AudioSource, baseName, fileChanged, newPiece } from '../source.ts';
+import { type Platform, sleep } from './platform.ts';
 
 /** Node, Bun and Deno. */
 export const nodePlatform: Platform = {
@@ -48,7 +45,7 @@ async function openPath(pathOrUrl: string | URL): Promise<AudioSource> {
     return await handleSource(handle, baseName(path));
   } catch (error) {
     await handle?.close();
-    if (error instanceof Failure) throw error;
+    if (error instanceof UndertoneError) throw error;
     throw new MissingFileError(`${path} cannot be read: ${whyUnreadable(error)}.`, {
       code: 'missing_file',
       cause: error,
@@ -75,28 +72,22 @@ async function handleSource(handle: FileHandle, name: string): Promise<AudioSour
   return {
     name,
     size: Number(before.size),
-    async *read(start, end, allocate = freshPiece) {
+    async *read(start, end, allocate = newPiece) {
       for (let at = start; at < end; ) {
         const piece = allocate();
         const { bytesRead } = await handle.read(piece, 0, Math.min(piece.length, end - at), at);
-        if (bytesRead === 0) throw changed('became shorter');
+        if (bytesRead === 0) throw fileChanged('became shorter');
         yield piece.subarray(0, bytesRead);
         at += bytesRead;
       }
     },
     async verify() {
       const now: BigIntStats = await handle.stat({ bigint: true });
-      if (now.size !== before.size) throw changed(now.size < before.size ? 'became shorter' : 'grew');
-      if (now.mtimeNs !== before.mtimeNs) throw changed('was written to');
+      if (now.size !== before.size) throw fileChanged(now.size < before.size ? 'became shorter' : 'grew');
+      if (now.mtimeNs !== before.mtimeNs) throw fileChanged('was written to');
     },
     close: () => handle.close(),
   };
-}
-
-function changed(how: string): Failure {
-  return new Failure(`The file ${how} while it was being read. Start again when nothing writes to it.`, {
-    code: 'file_changed',
-  });
 }
 
 function whyUnreadable(error: unknown): string {

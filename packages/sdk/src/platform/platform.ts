@@ -1,5 +1,4 @@
-import type { AudioSource } from '../source/source.ts';
-import type { LogLevel } from '../types.ts';
+import type { AudioSource } from '../source.ts';
 
 /** Computes an MD5 on the way. */
 export interface Md5 {
@@ -16,13 +15,32 @@ export interface Terminal {
 /** All that differs from one place to run to another. */
 export interface Platform {
   env(name: string): string | undefined;
-  log(level: LogLevel, line: string): void;
+  log(level: 'debug' | 'info' | 'warn' | 'error', line: string): void;
   terminal(): Terminal | null;
   md5(): Md5;
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** Whether `fetch` sends a stream as it is read; where not, a part is held in memory while it is sent. */
+  /** Whether `fetch` sends a stream as it is read; where not, a part is in memory while it is sent. */
   readonly streamsBodies: boolean;
   openPath(path: string | URL): Promise<AudioSource>;
   /** Keeps a stream of unknown length outside of memory, so that its parts can be sent, and sent again. */
   spool(chunks: AsyncIterable<Uint8Array>, name: string): Promise<AudioSource>;
+}
+
+/** Resolves after a while, or rejects with the signal's reason as soon as it is aborted. */
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
 }

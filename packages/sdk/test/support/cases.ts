@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { NumberName } from '../../src/checks.ts';
+import type { NumberName } from '../../src/config.ts';
 import type { ClientOptions } from '../../src/types.ts';
 import type { Route } from './faults.ts';
 
@@ -15,8 +15,19 @@ export interface Cases {
     refuses: unknown[];
     messageContains: string[];
   }[];
-  defaults: { showProgress: boolean; discreteUrl: string; asynchUrl: string; classifyMaxTries: null };
-  environment: Record<'apiKey' | 'discreteUrl' | 'asynchUrl' | 'logLevel', string>;
+  defaults: Record<'baseUrl' | 'discreteUrl' | 'asynchUrl', string> & {
+    showProgress: boolean;
+    classifyMaxTries: null;
+  };
+  environment: Record<'apiKey' | 'baseUrl' | 'discreteUrl' | 'asynchUrl' | 'logLevel', string>;
+  /** Where the calls go, by the constructor's options and the environment variables. */
+  addresses: {
+    name: string;
+    options: ClientOptions;
+    environment: Record<string, string>;
+    discreteUrl: string;
+    asynchUrl: string;
+  }[];
   config: { name: string; options: ClientOptions; problems: string[][] }[];
   backoff: {
     firstMs: number;
@@ -51,7 +62,7 @@ export interface Cases {
       requestId: string | null;
       retried: boolean;
       retryAfterSeconds?: number;
-      problem?: Record<string, number>;
+      problem?: Record<string, number | string>;
     };
   }[];
   requestIds: { example: string; accepts: string[]; refuses: unknown[] };

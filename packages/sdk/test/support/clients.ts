@@ -11,8 +11,8 @@ import { FlakyServer } from './flaky-server.ts';
 
 export const MIB = 1024 ** 2;
 
-/** A client whose waits are written down instead of slept through; all else is real. */
-export function impatientClient(options: ClientOptions, base: Platform = nodePlatform) {
+/** A client whose waits are noted instead of slept through; everything else is real. */
+export function clientWithoutWaits(options: ClientOptions, base: Platform = nodePlatform) {
   const waits: number[] = [];
   const lines: string[] = [];
   const platform: Platform = {

@@ -1,4 +1,10 @@
-const NAMES = ['SERVICE_API_KEY', 'SERVICE_DISCRETE_URL', 'SERVICE_ASYNCH_URL', 'SERVICE_LOG_LEVEL'] as const;
+const NAMES = [
+  'SERVICE_API_KEY',
+  'SERVICE_URL',
+  'SERVICE_DISCRETE_URL',
+  'SERVICE_ASYNCH_URL',
+  'SERVICE_LOG_LEVEL',
+] as const;
 
 type Variables = Partial<Record<(typeof NAMES)[number], string>>;
 

@@ -12,7 +12,6 @@ export interface Seen {
   readonly method: string;
   readonly url: URL;
   readonly headers: IncomingMessage['headers'];
-  readonly at: number;
   body: Buffer;
 }
 
@@ -26,11 +25,11 @@ export type Fault =
   | { kind: 'silent' }
   /** Does the work, but the answer has no ETag. */
   | { kind: 'no-etag' }
-  /** Keeps something else than what was sent, and says so in the ETag. */
+  /** Stores something else than what was sent, and says so in the ETag. */
   | { kind: 'damage' }
-  /** Takes its time before it does the work. */
-  | { kind: 'slow'; milliseconds: number }
-  /** Claims to have taken a part, without an ETag, but keeps nothing. */
+  /** Reads the request and never answers. */
+  | { kind: 'hang' }
+  /** Claims to have taken a part, without an ETag, but stores nothing. */
   | { kind: 'forget' };
 
 export type FaultPlan = (seen: Seen) => Fault | undefined;
@@ -52,7 +51,12 @@ export function sendProblem(
   response.end(JSON.stringify({ type: 'about:blank', title, status, detail, code, request_id, ...extra }));
 }
 
-export function sendJson(response: ServerResponse, value: unknown, status = 200): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'http-1' });
+export function sendJson(
+  response: ServerResponse,
+  value: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'http-1', ...headers });
   response.end(JSON.stringify(value));
 }

@@ -2,8 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { API_KEY_HEADER } from '@undertone/contract';
+import { API_KEY_HEADER, SPEECH_SECONDS_HEADER } from '@undertone/contract';
 import { type Fault, type FaultPlan, type Route, type Seen, sendJson, sendProblem } from './faults.ts';
 
 export const KEY = 'a-key-for-tests-0123456789';
@@ -25,14 +24,8 @@ export class FlakyServer {
   /** How often a result is still to come. */
   pendingPolls = 0;
   faults: FaultPlan = () => undefined;
-  /** The most requests that were under way at the same time. */
-  mostAtOnce = 0;
-  #underWay = 0;
   readonly #server = createServer((request, response) => {
-    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#underWay);
-    this.#serve(request, response)
-      .catch(() => response.destroy())
-      .finally(() => this.#underWay--);
+    this.#serve(request, response).catch(() => response.destroy());
   });
 
   static async start(): Promise<FlakyServer> {
@@ -48,12 +41,7 @@ export class FlakyServer {
 
   /** The settings of a client of this server. */
   get settings() {
-    return {
-      apiKey: KEY,
-      discreteUrl: `${this.origin}/v1/discrete/emotion`,
-      asynchUrl: `${this.origin}/v1/asynch`,
-      logLevel: 'error',
-    } as const;
+    return { apiKey: KEY, baseUrl: this.origin, logLevel: 'error' } as const;
   }
 
   /** The file a completed request was put together to. */
@@ -80,7 +68,7 @@ export class FlakyServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     seen.body = Buffer.concat(chunks);
-    if (fault?.kind === 'slow') await sleep(fault.milliseconds, undefined, { ref: false });
+    if (fault?.kind === 'hang') return;
     if (fault?.kind === 'answer') {
       response.writeHead(fault.status, fault.headers);
       response.end(fault.body);
@@ -101,7 +89,7 @@ export class FlakyServer {
     const route = routeOf(path);
     const time = this.seen.filter((other) => other.route === route && other.part === part).length;
     const { method = 'GET', headers } = request;
-    const seen = { route, part, time, method, url, headers, at: performance.now(), body: Buffer.alloc(0) };
+    const seen = { route, part, time, method, url, headers, body: Buffer.alloc(0) };
     this.seen.push(seen);
     return seen;
   }
@@ -113,7 +101,7 @@ export class FlakyServer {
     else if (seen.route === 'prediction') this.#predict(seen, response);
     else if (seen.route === 'delete') this.#delete(seen, response);
     else if (seen.route === 'models') sendJson(response, { version: '1', weights: {}, models: [] });
-    else sendJson(response, DISCRETE_ANSWER);
+    else sendJson(response, DISCRETE_ANSWER, 200, { [SPEECH_SECONDS_HEADER]: String(SPEECH_SECONDS) });
   }
 
   #initiate({ url }: Seen, response: ServerResponse): void {
@@ -202,6 +190,8 @@ export const DISCRETE_ANSWER = {
   confidence: 0.7,
   all_predictions: { angry: 0.1, happy: 0.7, neutral: 0.1, sad: 0.1 },
 };
+
+export const SPEECH_SECONDS = 3.25;
 
 export const TIMELINE = [
   { t: '00:00', emotion: 'happy', confidence: 0.9 },

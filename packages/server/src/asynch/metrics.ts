@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from '../operations/metrics.ts';
-import type { Stores } from './stores/stores.ts';
+import type { RequestStore } from '../stores/request-store.ts';
 
 const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 
@@ -12,7 +12,7 @@ export class AsynchMetrics {
   readonly #ratio: Histogram;
   readonly #metrics: Metrics;
 
-  constructor(metrics: Metrics, { requests, queue }: Stores) {
+  constructor(metrics: Metrics, requests: RequestStore) {
     const registers = [metrics.registry];
     this.#metrics = metrics;
     this.uploads = new Counter({
@@ -40,21 +40,14 @@ export class AsynchMetrics {
     });
     const byState = new Gauge({
       name: 'undertone_asynch_requests',
-      help: 'Asynch requests there are, by state',
+      help: 'Asynch requests by state; `queued` wait for a worker',
       labelNames: ['state'],
       registers,
       async collect() {
-        const counts = await requests.countByState();
+        // Figures of a store that is away are missing; all others are still told.
+        const counts = await requests.countByState().catch(() => ({}));
         byState.reset();
         for (const [state, count] of Object.entries(counts)) byState.set({ state }, count);
-      },
-    });
-    new Gauge({
-      name: 'undertone_asynch_jobs_waiting',
-      help: 'Jobs that wait for a worker',
-      registers,
-      async collect() {
-        this.set(await queue.waiting());
       },
     });
   }

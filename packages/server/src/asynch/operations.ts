@@ -1,5 +1,5 @@
 import { ASYNCH_LIMITS, INTERVAL_SECONDS } from '@undertone/contract';
-import { json, type Operation, problems } from '../openapi/describe.ts';
+import { json, type Operation, problem, problems } from '../openapi/describe.ts';
 
 const KEY_PROBLEMS = [
   'missing_api_key',
@@ -12,7 +12,7 @@ const { minSeconds, maxFileBytes, maxParts } = ASYNCH_LIMITS;
 const tags = ['Asynch'];
 
 const INITIATE_DESCRIPTION = [
-  `Announce a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get an address for each part.`,
+  `Announce a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get a URL for each part.`,
   `\`interval\` (beta) is the step of the time line: ${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max} seconds.`,
   'The file name is not kept. Everything about the request is gone 24 hours later.',
 ].join('\n\n');
@@ -41,11 +41,12 @@ export const INITIATE_BY_GET: Operation = {
 
 export const PUT_PART: Operation = {
   config: {
-    open: true,
+    withoutKey: true,
     documentedBody: {
       content: {
         'application/octet-stream': {
-          schema: { type: 'string', contentMediaType: 'application/octet-stream' },
+          // `format` beside it, for generators of clients that know only that.
+          schema: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' },
         },
       },
     },
@@ -55,15 +56,15 @@ export const PUT_PART: Operation = {
     tags,
     summary: 'Send one part',
     description: [
-      'To an address given by initiate; it needs no key. The part is safely stored when the answer comes. Sending a part again replaces it.',
+      'To a URL given by initiate; it needs no key. The part is safely stored when the answer comes. Sending a part again replaces it.',
       'A `Content-MD5` header is checked when there is one.',
     ].join('\n\n'),
     security: [],
     response: {
       200: {
         description: 'The part is stored',
+        type: 'null',
         headers: { etag: { type: 'string', description: 'MD5 of the part in quotes; name it in complete.' } },
-        content: { 'application/json': { schema: { type: 'null' } } },
       },
       ...problems(
         'bad_request',
@@ -73,6 +74,7 @@ export const PUT_PART: Operation = {
         'conflict',
         'gone',
         'file_too_large',
+        'storage_limit',
         'internal',
         'overloaded',
       ),
@@ -81,6 +83,8 @@ export const PUT_PART: Operation = {
 };
 
 export const COMPLETE: Operation = {
+  // By its name, so that generated clients have one class for it.
+  config: { documentedBody: { content: { 'application/json': { schema: { $ref: 'CompleteBody#' } } } } },
   schema: {
     operationId: 'completeUpload',
     tags,
@@ -102,17 +106,14 @@ export const PREDICTION: Operation = {
     response: {
       200: json('AsynchResult', 'The time line'),
       202: json('PendingResult', 'The result is still to come'),
-      ...problems(
-        'bad_request',
-        'not_found',
-        'gone',
+      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
+      422: problem(
         'unreadable_audio',
         'audio_too_short',
         'audio_too_long',
         'sample_rate_too_low',
         'sample_rate_too_high',
         'processing_failed',
-        ...KEY_PROBLEMS,
       ),
     },
   },
@@ -126,7 +127,7 @@ export const DELETE: Operation = {
     description:
       'In any state. The audio, the parts and the result are gone; processing stops within a second.',
     response: {
-      204: { description: 'Nothing is left', type: 'null' },
+      204: { description: 'Nothing is left. The same for a request that was deleted before', type: 'null' },
       ...problems('bad_request', 'not_found', ...KEY_PROBLEMS),
     },
   },

@@ -1,45 +1,67 @@
 import { retryLater } from '../problems.ts';
 
-/** Nobody is let in who would wait longer: with the sending of a body, no answer is to take five seconds. */
-const LONGEST_WAIT_SECONDS = 2;
+interface AdmissionOptions {
+  readonly maxInFlight: number;
+  /** Of all bodies that are in memory together. */
+  readonly maxBytes: number;
+  /** Nobody is let in who would wait longer for a thread: with the sending of a body, no answer is to take five seconds. */
+  readonly maxWaitMs: number;
+  /** How long a request waits that comes after so many others, at the pace of this machine at this moment. */
+  readonly expectedWaitMs: (requests: number) => number;
+}
+
+/** What a request has reserved while it is in flight. */
+export interface Reservation {
+  /** A body of unknown length has grown to this many bytes. Throws when there is no room for them. */
+  grow(bytes: number): void;
+}
 
 /**
- * The door of the discrete interface. Only so many requests are in hand at once, from the first byte of a body
- * to the answer, so that memory and waiting stay bounded however many clients there are; the next one is turned
- * away before its body is read. How many depends on how fast clips are heard on this machine at this moment.
+ * Admission control of the discrete interface, all of it: how many requests are in flight, from the first byte of the
+ * body to the answer, how many bytes they hold, and how long one more would wait. Whoever is not admitted is told before
+ * the body is read, so memory and waiting stay bounded however many clients there are.
  */
 export class Admission {
-  readonly #limit: number;
-  readonly #threads: number;
-  #inHand = 0;
-  /** How long a thread works for a request, of late: for one whose body is no clip, not at all. */
-  #threadSeconds = 0;
+  readonly #options: AdmissionOptions;
+  #inFlight = 0;
+  #bytes = 0;
 
-  constructor(limit: number, threads: number) {
-    this.#limit = limit;
-    this.#threads = threads;
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
   }
 
-  get inHand(): number {
-    return this.#inHand;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  /** Does the work if there is a place for it. The work tells how long its clip took a thread, if it came so far. */
-  async hold<T>(work: (heard: (threadMs: number) => void) => Promise<T>): Promise<T> {
-    const wait = (this.#inHand * this.#threadSeconds) / this.#threads;
-    if (this.#inHand >= this.#limit || wait > LONGEST_WAIT_SECONDS) {
-      throw retryLater('overloaded', `${this.#inHand} clips are in hand already.`, wait);
-    }
-    this.#inHand++;
-    let threadMs = 0;
+  async run<T>(announced: number | undefined, work: (reservation: Reservation) => Promise<T>): Promise<T> {
+    const { maxInFlight, maxWaitMs, expectedWaitMs } = this.#options;
+    const waitMs = expectedWaitMs(this.#inFlight);
+    let reserved = announced ?? 0;
+    if (this.#inFlight >= maxInFlight || waitMs > maxWaitMs || !this.#fits(reserved)) throw busy(waitMs);
+    this.#inFlight++;
+    this.#bytes += reserved;
+    const grow = (bytes: number): void => {
+      if (bytes <= reserved) return;
+      if (!this.#fits(bytes - reserved)) throw busy(waitMs);
+      this.#bytes += bytes - reserved;
+      reserved = bytes;
+    };
     try {
-      return await work((ms) => {
-        threadMs = ms;
-      });
+      return await work({ grow });
     } finally {
-      this.#inHand--;
-      // Slowly, so that one odd clip, such as the first one on a cold machine, closes no door.
-      this.#threadSeconds += 0.1 * (threadMs / 1000 - this.#threadSeconds);
+      this.#inFlight--;
+      this.#bytes -= reserved;
     }
   }
+
+  #fits(bytes: number): boolean {
+    return this.#bytes + bytes <= this.#options.maxBytes;
+  }
+}
+
+function busy(waitMs: number) {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const detail = `The server is busy. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  return retryLater('overloaded', detail, seconds);
 }

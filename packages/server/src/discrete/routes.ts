@@ -1,40 +1,58 @@
-import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { DEFAULT_MODEL, type ModelId, PATHS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
+import {
+  DEFAULT_MODEL,
+  PATHS,
+  type DiscreteQuery as Query,
+  SPEECH_SECONDS_HEADER,
+} from '@undertone/contract';
 import { DiscreteQuery } from '@undertone/contract/schemas';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Services } from '../app.ts';
 import { DISCRETE_OPERATION, DISCRETE_SHORT_OPERATION } from '../openapi/operations.ts';
-import { toResult } from '../prediction.ts';
-import type { Services } from '../services.ts';
-import { Admission } from './admission.ts';
-import { receiveClip } from './clip.ts';
+import { requireModel, toResult } from '../prediction.ts';
+import { ProblemError } from '../problems.ts';
+import { Admission, type Reservation } from './admission.ts';
+import { type ClipBody, clipBody, readClip } from './read-clip.ts';
+
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
+const MAX_WAIT_MS = 2_000;
 
 /** One operation under two paths: a short recording in, its emotion out. */
 export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, metrics, settings, ffmpegPath, clipPatience: patience } = services;
-  const { workers } = classifier.stats();
-  const admission = new Admission(settings.queueLimit + workers, workers);
-  metrics.watchAdmission(() => admission.inHand);
+  const { classifier, metrics, settings, bodyTimeouts } = services;
+  const admission = new Admission({
+    maxInFlight: settings.queueLimit + classifier.stats().threads,
+    maxBytes: MAX_BODY_BYTES,
+    maxWaitMs: MAX_WAIT_MS,
+    expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
+  });
+  metrics.watchAdmission(() => admission.inFlight);
 
-  // Bodies are left where they are: they are read as they arrive, once there is a place for them.
+  // Bodies are left where they are until the request is admitted.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
   async function classify(
-    body: IncomingMessage,
-    model: ModelId,
+    request: FastifyRequest,
     reply: FastifyReply,
-    heard: (threadMs: number) => void,
+    body: ClipBody,
+    reservation: Reservation,
   ) {
+    const { details = false, model = DEFAULT_MODEL } = request.query as Query;
     const start = performance.now();
     const signal = goneSignal(reply);
-    const clip = await receiveClip(body, { ffmpegPath, signal, patience });
-    const decodeMs = performance.now() - start;
-    const prediction = await classifier.classify(clip.samples, { priority: 'discrete', signal });
-    const { queueMs, inferenceMs, threadMs } = prediction.timings;
-    heard(threadMs);
-    const stages = { decode: decodeMs, queue: queueMs, model: inferenceMs, total: performance.now() - start };
-    metrics.observeClip(stages, clip.seconds);
+    const clip = await readClip(request.raw, body, { timeouts: bodyTimeouts.clip, reservation, signal });
+    const receiveMs = performance.now() - start;
+    const prediction = await classifier.classifyClip(clip, { signal });
+    const { decodeMs, queueMs, inferenceMs } = prediction.timings;
+    const stages = {
+      receive: receiveMs,
+      queue: queueMs,
+      decode: decodeMs,
+      model: inferenceMs,
+      total: performance.now() - start,
+    };
+    metrics.observeClip(stages, prediction.seconds);
     reply.headers({
       'server-timing': Object.entries(stages)
         .map(([stage, ms]) => `${stage};dur=${ms.toFixed(1)}`)
@@ -42,7 +60,16 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
       [SPEECH_SECONDS_HEADER]: prediction.speechSeconds.toFixed(2),
       'cache-control': 'no-store',
     });
-    return toResult(prediction.models[model] ?? {});
+    const result = toResult(prediction.models[model] as Record<string, number>);
+    if (!details) return result;
+    return {
+      ...result,
+      model,
+      weights: classifier.weightsName,
+      duration_seconds: Number(prediction.seconds.toFixed(3)),
+      speech_seconds: Number(prediction.speechSeconds.toFixed(2)),
+      request_id: request.id,
+    };
   }
 
   for (const [url, operation] of [
@@ -52,8 +79,19 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
     app.post(
       url,
       { ...operation, schema: { ...operation.schema, querystring: DiscreteQuery } },
-      (request, reply) =>
-        admission.hold((heard) => classify(request.raw, request.query.model ?? DEFAULT_MODEL, reply, heard)),
+      async (request, reply) => {
+        requireModel(classifier, request.query.model);
+        if (request.query.channels !== undefined) {
+          throw new ProblemError(
+            'bad_request',
+            'Short recordings are always mixed down to one channel. The asynch interface takes channels=separate.',
+          );
+        }
+        const body = clipBody(request.raw);
+        return admission.run(body.announced, (reservation) =>
+          classify(request as FastifyRequest, reply, body, reservation),
+        );
+      },
     );
   }
 };

@@ -1,8 +1,9 @@
 import { API_KEY_HEADER } from '@undertone/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { EnvironmentKey } from '../keys/environment-key.ts';
-import type { Caller, KeyStore } from '../keys/key-store.ts';
-import { ProblemError } from '../problems.ts';
+import type { Authenticator } from '../keys/authenticator.ts';
+import { ProblemError, retryLater } from '../problems.ts';
+import type { Caller } from '../stores/key-store.ts';
+import { TokenBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,36 +12,36 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /** The route needs no API key. */
-    open?: boolean;
+    withoutKey?: boolean;
   }
 }
 
-export type Authenticate = (key: string | undefined) => Promise<Caller>;
-
-/** Checks a key wherever it came from: a header here, a subprotocol or a first message on a socket. */
-export function createAuthenticate(keys: KeyStore, environmentKey: string): Authenticate {
-  const environment = environmentKey === '' ? null : new EnvironmentKey(environmentKey);
-  return async (key) => {
-    if (key === undefined || key === '') {
-      throw new ProblemError(
-        'missing_api_key',
-        `Send your API key in the header ${API_KEY_HEADER}; \`undertone keys create\` makes one.`,
-      );
-    }
-    const caller = environment?.verify(key) ?? (await keys.verify(key));
-    if (caller === null) {
-      throw new ProblemError('invalid_api_key', 'This API key is unknown or was revoked.');
-    }
-    return caller;
-  };
-}
+const WRONG_KEYS_PER_MINUTE = 20;
 
 /** Runs before any byte of a body is read, and for paths that do not exist as well: without a key nothing shows. */
-export function requireKeys(app: FastifyInstance, authenticate: Authenticate): void {
+export function requireKeys(app: FastifyInstance, authenticator: Authenticator): void {
+  const wrongKeys = new TokenBuckets(WRONG_KEYS_PER_MINUTE);
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request: FastifyRequest) => {
-    if (request.routeOptions.config.open) return;
-    const key = request.headers[API_KEY_HEADER];
-    request.caller = await authenticate(Array.isArray(key) ? key[0] : key);
+    if (request.routeOptions.config.withoutKey) return;
+    const key = keyOf(request);
+    if (key === undefined) {
+      throw new ProblemError(
+        'missing_api_key',
+        `Send your API key in the header ${API_KEY_HEADER}. \`undertone keys create\` makes one.`,
+      );
+    }
+    request.caller = await authenticator.authenticate(key);
+    if (request.caller !== null) return;
+    // Only after the look-up: a right key is never affected by the wrong ones of others behind the same address.
+    const { allowed, retryAfterSeconds } = wrongKeys.take(request.ip);
+    if (!allowed)
+      throw retryLater('rate_limited', 'Too many wrong API keys from this address.', retryAfterSeconds);
+    throw new ProblemError('invalid_api_key', 'This API key is unknown, expired or revoked.');
   });
+}
+
+function keyOf({ headers }: FastifyRequest): string | undefined {
+  const given = headers[API_KEY_HEADER] ?? /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  return given === '' ? undefined : (given as string | undefined);
 }

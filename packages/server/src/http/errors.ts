@@ -8,9 +8,11 @@ import {
 } from '@undertone/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { asProblem, ProblemError } from '../problems.ts';
-import { requestIdOf } from './request-id.ts';
+import { requestIdOf } from './request-log.ts';
 
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  // The client is gone, and whatever went wrong is most likely that: the access line says so.
+  if (reply.raw.destroyed) return;
   const problem = asProblem(error);
   // Errors hold our own words and a stack, never what a caller sent.
   if (problem.status >= 500 && problem.cause !== undefined)
@@ -35,20 +37,20 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 
 /** Notes the methods of every route from now on; the returned function gives each path a 405 for the others. */
 export function watchMethods(app: FastifyInstance): () => void {
-  const routes = new Map<string, { methods: Set<string>; open: boolean }>();
+  const routes = new Map<string, { methods: Set<string>; withoutKey: boolean }>();
   app.addHook('onRoute', ({ url, method, config }) => {
-    const route = routes.get(url) ?? { methods: new Set<string>(), open: config?.open ?? false };
+    const route = routes.get(url) ?? { methods: new Set<string>(), withoutKey: config?.withoutKey ?? false };
     for (const name of [method].flat()) route.methods.add(name);
     routes.set(url, route);
   });
   return () => {
-    for (const [url, { methods, open }] of [...routes]) {
+    for (const [url, { methods, withoutKey }] of [...routes]) {
       if (url.includes('*')) continue;
       const allow = [...methods].join(', ');
       app.route({
         url,
         method: METHODS.filter((name) => !methods.has(name)),
-        config: { open },
+        config: { withoutKey },
         schema: { hide: true },
         // In this hook, because the body of such a request is not worth reading.
         onRequest: async () => {

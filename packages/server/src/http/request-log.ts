@@ -1,22 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { REQUEST_ID_HEADER } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../operations/metrics.ts';
 
-/** One line and one count for each answer. The route's pattern, not the address: a query may hold a secret. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Asked every few seconds by machines: logged at debug unless it fails. */
+    probe?: boolean;
+  }
+}
+
+/** What proxies write for a client that closed the connection before it was answered. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** One line and one count for each request. The route's pattern, not the address: a query may hold a secret. */
 export function logRequests(app: FastifyInstance, metrics: Metrics): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.url ?? 'unmatched';
-    const { method } = request;
-    const { statusCode: status, elapsedTime } = reply;
-    metrics.requests.inc({ method, route, status });
-    metrics.latency.observe({ method, route }, elapsedTime / 1000);
-    const line = {
-      method,
-      route,
-      status,
-      ms: Math.round(elapsedTime),
-      key: request.caller?.id,
+  app.addHook('onRequest', (request, reply, next) => {
+    const note = (status: number, message: string) => {
+      const route = request.routeOptions.url ?? 'unmatched';
+      const { method } = request;
+      metrics.requests.inc({ method, route, status });
+      metrics.latency.observe({ method, route }, reply.elapsedTime / 1000);
+      const level = request.routeOptions.config.probe && status < 500 ? 'debug' : 'info';
+      const line = { method, route, status, ms: Math.round(reply.elapsedTime), key: request.caller?.logId };
+      request.log[level](line, message);
     };
-    const quiet = request.routeOptions.config.open && status < 500;
-    request.log[quiet ? 'debug' : 'info'](line, 'answered');
+    reply.raw.once('finish', () => note(reply.statusCode, 'answered'));
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) note(CLIENT_CLOSED_REQUEST, 'the client closed the connection');
+    });
+    next();
   });
+}
+
+/** A caller's own id is kept when it is harmless in a log line and a header; otherwise it gets a new one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers[REQUEST_ID_HEADER];
+  return typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();
 }

@@ -25,7 +25,8 @@ export async function secure(
     'cross-origin-resource-policy': shared ? 'cross-origin' : 'same-origin',
     // Promising https for a server that is reached without it would be wrong.
     ...(publicUrl.startsWith('https:') && {
-      'strict-transport-security': 'max-age=31536000; includeSubDomains',
+      // Without includeSubDomains: the operator's other hosts are not ours to bind.
+      'strict-transport-security': 'max-age=31536000',
     }),
   };
   app.addHook('onRequest', (_request, reply, next) => {
@@ -36,7 +37,7 @@ export async function secure(
   await app.register(cors, {
     origin: corsOrigins.includes('*') ? '*' : [...corsOrigins],
     methods: ['GET', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: [API_KEY_HEADER, REQUEST_ID_HEADER, 'content-type', 'content-md5'],
+    allowedHeaders: [API_KEY_HEADER, 'authorization', REQUEST_ID_HEADER, 'content-type', 'content-md5'],
     exposedHeaders: [
       REQUEST_ID_HEADER,
       SPEECH_SECONDS_HEADER,

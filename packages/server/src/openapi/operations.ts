@@ -23,6 +23,8 @@ const DISCRETE_BODY = {
         properties: {
           file: {
             type: 'string',
+            // `format` beside it, for generators of clients that know only that.
+            format: 'binary',
             contentMediaType: 'application/octet-stream',
             description: `The recording, ${minSeconds} to ${maxSeconds} seconds long; best a mono WAV at 44,100 Hz.`,
           },
@@ -54,7 +56,7 @@ const DISCRETE_RESPONSES = {
       },
       'server-timing': {
         type: 'string',
-        description: 'Milliseconds spent on decode, queue, model and in total.',
+        description: 'Milliseconds spent on receive, queue, decode, model and in total.',
       },
       [SPEECH_SECONDS_HEADER]: { type: 'string', description: 'Seconds of speech heard in the recording.' },
     },
@@ -83,7 +85,7 @@ const DISCRETE_DESCRIPTION = [
   `Send a recording of ${minSeconds} to ${maxSeconds} seconds, about one sentence, and get the emotion in its tone of voice.`,
   'Either as a file (faster): the part named `file` of a form. WAV is always read; other formats where the server has ffmpeg.',
   `Or as prepared samples: mono, ${payloadSampleRate} Hz, as JSON.`,
-  `Where there is no speech the confidences are flat. You may want to drop a main emotion with a confidence below ${ADVISED_MIN_CONFIDENCE}.`,
+  `If nobody speaks, all emotions get about the same confidence. You may want to drop a main emotion with a confidence below ${ADVISED_MIN_CONFIDENCE}.`,
   'The audio is never stored.',
 ].join('\n\n');
 
@@ -135,31 +137,31 @@ const STATUS = (description: string, status: string) => ({
 });
 
 export const HEALTH_OPERATION: Operation = {
-  config: { open: true },
+  config: { withoutKey: true, probe: true },
   schema: {
     operationId: 'health',
     tags: ['Operations'],
     summary: 'Is the process alive?',
     security: [],
-    response: { 200: STATUS('It is', 'ok') },
+    response: { 200: STATUS('The process is alive', 'ok') },
   },
 };
 
 export const READY_OPERATION: Operation = {
-  config: { open: true },
+  config: { withoutKey: true, probe: true },
   schema: {
     operationId: 'ready',
     tags: ['Operations'],
     summary: 'Can it take requests?',
     description:
-      'The model is loaded, the data folder can be written to, and nobody asked the server to stop.',
+      '503 when no inference thread runs, the store cannot be written, or the server is stopping; `detail` says which.',
     security: [],
-    response: { 200: STATUS('It can', 'ready'), ...problems('overloaded') },
+    response: { 200: STATUS('It can take requests', 'ready'), ...problems('overloaded') },
   },
 };
 
 export const METRICS_OPERATION: Operation = {
-  config: { open: true },
+  config: { withoutKey: true, probe: true },
   schema: {
     operationId: 'metrics',
     tags: ['Operations'],

@@ -12,11 +12,14 @@ import {
   Problem,
 } from '@undertone/contract/schemas';
 import type { FastifyInstance } from 'fastify';
+import packageJson from '../../package.json' with { type: 'json' };
 import { renderDocs } from './docs-page.ts';
 
-const DESCRIPTION = `Undertone hears the emotion in spoken audio from its tone of voice.
+const VERSION = packageJson.version;
 
-Every request but those under Operations carries an API key in the header \`${API_KEY_HEADER}\`. Every error is \`application/problem+json\` (RFC 9457) with a \`code\` to branch on and a \`detail\` that says how to mend the request.`;
+const DESCRIPTION = `Undertone tells the emotion in spoken audio from its tone of voice.
+
+Every request but those under Operations carries an API key in the header \`${API_KEY_HEADER}\`, or as \`Authorization: Bearer\`. Every error is \`application/problem+json\` (RFC 9457) with a \`code\` to branch on and a \`detail\` that says what to do next.`;
 
 /** Schemas that routes refer to by name. */
 const SHARED = [
@@ -39,7 +42,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       openapi: '3.1.0',
       info: {
         title: 'Undertone',
-        version: '1.0.0',
+        version: VERSION,
         description: DESCRIPTION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
@@ -71,8 +74,8 @@ export async function serveOpenApi(app: FastifyInstance): Promise<void> {
     return () => (value ??= make());
   };
   const page = once(() => renderDocs(app.swagger()));
-  app.get(PATHS.openapi, { config: { open: true }, schema: { hide: true } }, async () => app.swagger());
-  app.get(PATHS.docs, { config: { open: true }, schema: { hide: true } }, async (_request, reply) => {
+  app.get(PATHS.openapi, { config: { withoutKey: true }, schema: { hide: true } }, async () => app.swagger());
+  app.get(PATHS.docs, { config: { withoutKey: true }, schema: { hide: true } }, async (_request, reply) => {
     const { html, contentSecurityPolicy } = page();
     return reply
       .type('text/html; charset=utf-8')

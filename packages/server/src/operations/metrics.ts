@@ -32,20 +32,16 @@ export class Metrics {
     // The monitor counts its own rest between two looks as delay.
     const rest = LOOP_RESOLUTION_MS * 1e6;
     const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - rest) / 1e9;
-    this.#gauge(
-      'undertone_event_loop_delay_max_seconds',
-      'The longest the event loop was held since the start',
-      () => seconds(this.#loopDelay.max),
+    this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', () =>
+      seconds(this.#loopDelay.max),
     );
-    this.#gauge(
-      'undertone_event_loop_delay_p99_seconds',
-      '99 of 100 looks at the event loop waited less',
-      () => seconds(this.#loopDelay.percentile(99)),
+    this.#gauge('undertone_event_loop_delay_p99_seconds', 'p99 event-loop delay since the start', () =>
+      seconds(this.#loopDelay.percentile(99)),
     );
   }
 
   /** Loading and wiring hold the event loop, but nobody is waiting then. */
-  forgetTheStart(): void {
+  resetEventLoopDelay(): void {
     this.#loopDelay.reset();
   }
 
@@ -55,12 +51,20 @@ export class Metrics {
   }
 
   watchClassifier(classifier: Classifier): void {
-    this.#gauge('undertone_workers', 'Inference threads alive', () => classifier.stats().workers);
-    this.#gauge('undertone_workers_busy', 'Inference threads at work', () => classifier.stats().busy);
-    this.#gauge('undertone_worker_restarts', 'Inference threads replaced', () => classifier.stats().restarts);
+    this.#gauge('undertone_inference_threads', 'Inference threads alive', () => classifier.stats().alive);
+    this.#gauge(
+      'undertone_inference_threads_busy',
+      'Inference threads at work',
+      () => classifier.stats().busy,
+    );
+    this.#gauge(
+      'undertone_inference_thread_restarts',
+      'Inference threads that were replaced',
+      () => classifier.stats().restarts,
+    );
     const queue = this.#gauge(
       'undertone_queue_length',
-      'Windows waiting for a thread',
+      'Tasks waiting for an inference thread',
       () => {
         const { queued } = classifier.stats();
         for (const [priority, length] of Object.entries(queued)) queue.set({ priority }, length);
@@ -70,8 +74,12 @@ export class Metrics {
     );
   }
 
-  watchAdmission(inHand: () => number): void {
-    this.#gauge('undertone_discrete_in_hand', 'Discrete requests being read, waiting or classified', inHand);
+  watchAdmission(inFlight: () => number): void {
+    this.#gauge(
+      'undertone_discrete_requests_in_flight',
+      'Discrete requests being received, waiting or classified',
+      inFlight,
+    );
   }
 
   observeClip(stages: Readonly<Record<string, number>>, audioSeconds: number): void {

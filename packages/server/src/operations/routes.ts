@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DEFAULT_MODEL, type ModelId, type ModelInfo, type ModelList, PATHS } from '@undertone/contract';
+import type { Services } from '../app.ts';
 import {
   HEALTH_OPERATION,
   METRICS_OPERATION,
   MODELS_OPERATION,
   READY_OPERATION,
 } from '../openapi/operations.ts';
-import { ProblemError, retryLater } from '../problems.ts';
-import type { Services } from '../services.ts';
+import { retryLater } from '../problems.ts';
 
 /** What operators and their machines ask: is it alive, is it ready, what is it doing, what does it offer. */
 export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
@@ -29,26 +29,20 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
   app.get(PATHS.models, MODELS_OPERATION, async () => models);
 };
 
-async function checkReady({ classifier, keys, asynch, stopping }: Services): Promise<void> {
+/** A store that cannot be written rejects with its reason, which becomes the detail of the 503. */
+async function checkReady({ classifier, requests, blobs, stopping }: Services): Promise<void> {
   if (stopping.aborted) throw retryLater('overloaded', 'This server is stopping.', 1);
-  if (classifier.stats().workers === 0) throw retryLater('overloaded', 'No inference thread is alive.', 1);
-  try {
-    await keys.checkWritable();
-    await asynch.stores.blobs.checkWritable();
-  } catch (cause) {
-    throw new ProblemError('overloaded', 'The data folder cannot be written to.', {
-      headers: { 'retry-after': '5' },
-      cause,
-    });
-  }
+  if (classifier.stats().alive === 0) throw retryLater('overloaded', 'No inference thread is running.', 1);
+  await requests.checkWritable();
+  await blobs.checkWritable();
 }
 
-function listModels({ classifier, settings }: Services): ModelList {
-  const { catalog, weights } = classifier;
+function listModels({ classifier }: Services): ModelList {
+  const { catalog, weights, weightsName } = classifier;
   return {
     version: catalog.version,
     weights: {
-      id: settings.weights,
+      id: weightsName,
       licence: weights.licence,
       commercial_use: weights.commercial_use,
       summary: weights.summary,

@@ -6,20 +6,22 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findFfmpeg, openAudio, windows } from '@undertone/audio';
+import { findFfmpeg } from '@undertone/audio';
 import { Classifier } from '@undertone/classifier';
 import { formatTimestamp, MODELS, type ModelId, PATHS } from '@undertone/contract';
 import { toResult } from '../../src/index.ts';
-import { sharedClassifier, tempDir, testApp } from '../support/app.ts';
+import { tempDir, testApp } from '../support/app.ts';
 import { wav, wavHeader } from '../support/wav.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
 import { longWav } from './support/long-wav.ts';
 import { problemOf } from './support/problem.ts';
 
 const ffmpegPath = await findFfmpeg();
-const service = await testApp({}, { ffmpegPath });
+const classifier = await Classifier.start({ workers: 1 });
+after(() => classifier.close());
+const service = await testApp({}, { classifier, processorTimes: { renewEveryMs: 100 } });
 const client = await AsynchClient.of(service);
-service.asynch.start();
+service.services.processor.start();
 
 /** A real voice, over and over. */
 async function voices(seconds: number): Promise<Buffer> {
@@ -38,34 +40,17 @@ async function voices(seconds: number): Promise<Buffer> {
 
 /** What the model says of each window, without any of the machinery in between. */
 async function directly(file: Uint8Array, model: ModelId, stepSeconds: number) {
-  const classifier = await sharedClassifier();
-  async function* whole() {
-    yield file;
-  }
-  const { chunks } = await openAudio(whole(), { ffmpegPath });
-  const elements = [];
-  for await (const { startSeconds, samples } of windows(chunks, { stepSeconds })) {
-    const { models } = await classifier.classify(samples, { priority: 'asynch' });
+  const source = {
+    size: file.length,
+    async *read(start = 0, end = file.length) {
+      yield file.subarray(start, end);
+    },
+  };
+  const { steps } = await classifier.classifyRecording(source, { stepSeconds });
+  return steps.map(({ startSeconds, models }) => {
     const { main_emotion: emotion, confidence } = toResult(models[model] ?? {});
-    elements.push({ t: formatTimestamp(startSeconds), emotion, confidence });
-  }
-  return elements;
-}
-
-interface Element {
-  t: string;
-  emotion: string;
-  confidence: number;
-}
-/** Windows that shared a batch may differ in the last bits, which can turn a rounding over. */
-function assertSame(actual: readonly Element[], expected: readonly Element[]): void {
-  assert.deepEqual(
-    actual.map(({ t, emotion }) => ({ t, emotion })),
-    expected.map(({ t, emotion }) => ({ t, emotion })),
-  );
-  for (const [i, { confidence }] of actual.entries()) {
-    assert.ok(Math.abs(confidence - (expected[i]?.confidence ?? 0)) < 0.00011);
-  }
+    return { t: formatTimestamp(startSeconds), emotion, confidence };
+  });
 }
 
 describe('a recording', () => {
@@ -79,21 +64,21 @@ describe('a recording', () => {
       emotions.map(({ t }) => t),
       ['00:00', '00:05', '00:10', '00:15', '00:20', '00:25', '00:30'],
     );
-    assertSame(emotions, await directly(bytes, '4emotions', 5));
+    assert.deepEqual(emotions, await directly(bytes, '4emotions', 5));
   });
 
   for (const model of Object.keys(MODELS) as ModelId[]) {
     test(`is heard by ${model} when asked`, async () => {
       const bytes = await file;
       const { emotions } = await client.result(await client.upload(bytes, 1, { model, interval: 10 }));
-      assertSame(emotions, await directly(bytes, model, 10));
+      assert.deepEqual(emotions, await directly(bytes, model, 10));
     });
   }
 
   test('is cut the same wherever its parts end', async () => {
     const bytes = await voices(11);
     const [whole, pieces] = [await client.upload(bytes, 1), await client.upload(bytes, 97)];
-    assertSame((await client.result(pieces)).emotions, (await client.result(whole)).emotions);
+    assert.deepEqual((await client.result(pieces)).emotions, (await client.result(whole)).emotions);
   });
 
   test('can have any step from 1 to 60 seconds', async () => {
@@ -128,7 +113,7 @@ describe('a recording', () => {
   });
 });
 
-test('a large MP4 with its index at the end is read from one file, which is gone afterwards', async () => {
+test('a large MP4 with its index at the end is read where it lies, in parts, and its progress moves', async () => {
   assert.ok(ffmpegPath, 'the tests need ffmpeg');
   const target = join(await tempDir(), 'out.mov');
   const source = 'sine=300:duration=24:sample_rate=192000';
@@ -137,8 +122,21 @@ test('a large MP4 with its index at the end is read from one file, which is gone
   ]);
   const file = await readFile(target);
   assert.ok(file.length > 32 * 2 ** 20 && file.indexOf('moov') > file.indexOf('mdat'));
-  const { emotions } = await client.result(await client.upload(file, 5));
-  assert.equal(emotions.length, 5);
+  const id = await client.upload(file, 5);
+  const seen = new Set<number>();
+  for (
+    let response = await client.prediction(id);
+    response.status === 202;
+    response = await client.prediction(id)
+  ) {
+    seen.add(((await response.json()) as { progress: number }).progress);
+    await sleep(20);
+  }
+  assert.ok(
+    [...seen].some((progress) => progress > 0.01 && progress < 1),
+    `only ${[...seen]}`,
+  );
+  assert.equal((await client.result(id)).emotions.length, 5);
   while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
 });
 
@@ -152,20 +150,20 @@ describe('a recording that cannot be used', () => {
   for (const [name, file, code, words] of cases) {
     test(`${name} fails with a reason, and its audio is gone`, async () => {
       const id = await client.upload(await file, 2);
-      const problem = await problemOf(await client.settled(id), code);
+      const problem = await problemOf(await client.settled(id), code, 422);
       assert.match(problem.detail, words);
       assert.equal(problem.status, 422);
       if (code === 'audio_too_short') {
         assert.deepEqual([problem.min_seconds, problem.actual_seconds], [5, 4.9]);
       }
       while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
-      await problemOf(await client.prediction(id), code);
+      await problemOf(await client.prediction(id), code, 422);
     });
   }
 
   test('of a format that needs ffmpeg, on a machine without it, fails as unreadable and says why', async () => {
-    const bare = await testApp({}, { ffmpegPath: null });
-    bare.asynch.start();
+    const bare = await testApp();
+    bare.services.processor.start();
     const bareClient = await AsynchClient.of(bare);
     const id = await bareClient.upload(Buffer.concat([Buffer.from('OggS'), randomBytes(5000)]));
     const problem = await problemOf(await bareClient.settled(id), 'unreadable_audio');
@@ -186,7 +184,7 @@ describe('while it is processed', () => {
     }
   }
 
-  test('progress grows, and deleting stops the work within a second', async () => {
+  test('progress grows, and deleting stops the work', async () => {
     const id = await client.upload(long);
     await processing(id);
     let progress = 0;
@@ -198,15 +196,10 @@ describe('while it is processed', () => {
     }
     assert.ok(progress > 0 && progress < 1);
     assert.equal((await client.delete(id)).status, 204);
-    const deleted = performance.now();
     await problemOf(await client.prediction(id), 'not_found');
     assert.deepEqual(await filesOf(service.dataDir), []);
-    const classifier = await sharedClassifier();
     const atWork = () => classifier.stats().busy + classifier.stats().queued.asynch;
     while (atWork() > 0) await sleep(10);
-    assert.ok(performance.now() - deleted < 1_000);
-    await sleep(300);
-    assert.equal(atWork(), 0);
   });
 
   test('a short one is not held up by a long one', async () => {
@@ -218,14 +211,14 @@ describe('while it is processed', () => {
     await client.delete(slow);
   });
 
-  test('a stop gives it back to the queue, and that is no death', async () => {
+  test('a stop gives it back to the queue, and that is no failed attempt', async () => {
     const id = await client.upload(long);
     await processing(id);
-    await service.asynch.stop();
+    await service.services.processor.stop();
     const { status } = (await (await client.prediction(id)).json()) as { status: string };
     assert.equal(status, 'queued');
-    const job = await service.asynch.stores.queue.claim(1);
-    assert.deepEqual([job?.requestId, job?.deaths], [id, 0]);
+    const claim = await service.stores.requests.claim({ leaseMs: 1, running: [] });
+    assert.deepEqual([claim?.request.id, claim?.failedAttempts], [id, 0]);
     await client.delete(id);
   });
 });
@@ -234,7 +227,7 @@ test('a full inference queue makes a recording wait, not fail', async () => {
   const narrow = await Classifier.start({ workers: 1, queueLimit: 1 });
   after(() => narrow.close());
   const busy = await testApp({ SERVICE_ASYNCH_JOBS: '3' }, { classifier: narrow });
-  busy.asynch.start();
+  busy.services.processor.start();
   const busyClient = await AsynchClient.of(busy);
   const ids = await Promise.all([1, 2, 3].map(() => busyClient.upload(wav({ seconds: 21 }))));
   for (const id of ids) assert.equal((await busyClient.result(id)).emotions.length, 5);
@@ -259,5 +252,4 @@ test('uploads, jobs and their speed are counted', async () => {
   assert.ok(figure('undertone_asynch_requests{state="completed"}') >= 5);
   assert.ok(figure('undertone_asynch_seconds_per_audio_second_sum') > 0);
   assert.ok(figure('undertone_audio_seconds_total{interface="asynch"}') > 100);
-  assert.equal(figure('undertone_asynch_jobs_waiting'), 0);
 });

@@ -8,11 +8,13 @@ import Value from 'typebox/value';
 import { testApp } from '../support/app.ts';
 import { head, RawClient } from '../support/socket.ts';
 import { AsynchClient, filesOf, putPart } from './support/client.ts';
+import { Clock } from './support/clock.ts';
 import { problemOf } from './support/problem.ts';
-import { Clock } from './support/stores.ts';
 
 const service = await testApp();
 const client = await AsynchClient.of(service);
+/** For records that stand in the store without their bytes. */
+const NO_LIMITS = { maxRequestBytes: Number.MAX_SAFE_INTEGER, maxOwnerBytes: Number.MAX_SAFE_INTEGER };
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest();
 
 async function begun(query: Record<string, string | number> = {}): Promise<InitiateResult & { url: string }> {
@@ -47,9 +49,9 @@ describe('initiate', () => {
   }
 
   test('by HEAD begins nothing', async () => {
-    const before = await service.asynch.stores.requests.countByState();
+    const before = await service.stores.requests.countByState();
     assert.equal((await client.initiate({}, 'HEAD')).status, 405);
-    assert.deepEqual(await service.asynch.stores.requests.countByState(), before);
+    assert.deepEqual(await service.stores.requests.countByState(), before);
   });
 
   test('takes up to ten thousand parts', async () => {
@@ -120,7 +122,7 @@ describe('a part', () => {
     await putPart(url, Buffer.from('first'));
     const etag = (await putPart(url, Buffer.from('second'))).headers.get('etag');
     assert.equal(etag, `"${md5(Buffer.from('second')).toString('hex')}"`);
-    const [part, ...more] = await service.asynch.stores.requests.parts(request_id);
+    const [part, ...more] = await service.stores.requests.parts(request_id);
     assert.equal(more.length, 0);
     assert.deepEqual(
       (await filesOf(service.dataDir)).filter((file) => file.includes(request_id)),
@@ -137,7 +139,7 @@ describe('a part', () => {
     damaged[500] = (damaged[500] ?? 0) ^ 1;
     assert.match((await problemOf(await putPart(url, damaged, right), 'bad_request')).detail, /Content-MD5/);
     await problemOf(await putPart(url, bytes, { 'content-md5': 'nonsense' }), 'bad_request');
-    const [part] = await service.asynch.stores.requests.parts(request_id);
+    const [part] = await service.stores.requests.parts(request_id);
     assert.equal(part?.etag, md5(bytes).toString('hex'), 'the good one is still there');
   });
 
@@ -169,7 +171,7 @@ describe('a part', () => {
     for (const url of swapped.filter((changed) => changed !== first)) {
       await problemOf(await putPart(url, Buffer.from('x')), 'forbidden');
     }
-    assert.deepEqual(await service.asynch.stores.requests.parts(request_id), []);
+    assert.deepEqual(await service.stores.requests.parts(request_id), []);
     const bare = altered(first, (url) => {
       url.search = '';
     });
@@ -200,11 +202,11 @@ describe('a part', () => {
     while ((await filesOf(service.dataDir)).every((file) => !file.includes(request_id))) await sleep(5);
     raw.destroy();
     while ((await filesOf(service.dataDir)).some((file) => file.includes(request_id))) await sleep(5);
-    assert.deepEqual(await service.asynch.stores.requests.parts(request_id), []);
+    assert.deepEqual(await service.stores.requests.parts(request_id), []);
   });
 
   test('that is sent too slowly is given up', async () => {
-    const hasty = await testApp({}, { partPatience: { idleMs: 100, totalMs: 1_000 } });
+    const hasty = await testApp({}, { bodyTimeouts: { part: { idleMs: 100, totalMs: 1_000 } } });
     const begunThere = await (await (await AsynchClient.of(hasty)).initiate({})).json();
     const { pathname, search, port } = new URL((begunThere as InitiateResult).presigned_urls[0]?.url ?? '');
     const raw = new RawClient(Number(port)).send(head('PUT', pathname + search, { 'content-length': 100 }));
@@ -216,10 +218,10 @@ describe('a part', () => {
 
   test('is refused as soon as all parts together pass 1 GiB, announced or not', async () => {
     const { presigned_urls, request_id } = await begun({ part_count: 2 });
-    const { requests } = service.asynch.stores;
+    const { requests } = service.stores;
     // A part of the full size is not worth its time on the wire: its record stands in the store all the same.
     const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
-    await requests.addPart(request_id, large, { maxTotalBytes: ASYNCH_LIMITS.maxFileBytes });
+    await requests.addPart(request_id, large, NO_LIMITS);
     const url = presigned_urls[1]?.url ?? '';
     const announced = await problemOf(await putPart(url, randomBytes(100_001)), 'file_too_large');
     assert.equal(announced['max_bytes'], 2 ** 30);
@@ -231,12 +233,34 @@ describe('a part', () => {
     assert.equal((await putPart(url, randomBytes(100_000))).status, 200, 'what just fits is taken');
   });
 
+  test('that is sent again while its first try still hangs wins, and only it is counted', async () => {
+    const { presigned_urls, request_id } = await begun({ part_count: 2 });
+    const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
+    await service.stores.requests.addPart(request_id, large, NO_LIMITS);
+    const url = presigned_urls[1]?.url ?? '';
+    const { pathname, search, port } = new URL(url);
+    const first = new RawClient(Number(port)).send(
+      head('PUT', pathname + search, { 'content-length': 90_000 }),
+    );
+    first.send(randomBytes(80_000));
+    while ((await filesOf(service.dataDir)).every((file) => !file.includes(request_id))) await sleep(5);
+    const bytes = randomBytes(90_000);
+    const second = await putPart(url, bytes);
+    assert.equal(second.status, 200, await second.text());
+    assert.equal((await first.answer()).status, 409);
+    first.destroy();
+    const parts = await service.stores.requests.parts(request_id);
+    assert.equal(parts[1]?.etag, md5(bytes).toString('hex'));
+    assert.deepEqual(
+      (await filesOf(service.dataDir)).filter((file) => file.includes(request_id)),
+      [`uploads/${request_id}/${parts[1]?.blob}`],
+    );
+  });
+
   test('counts towards 1 GiB while it is still arriving', async () => {
     const { presigned_urls, request_id } = await begun({ part_count: 3 });
     const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
-    await service.asynch.stores.requests.addPart(request_id, large, {
-      maxTotalBytes: ASYNCH_LIMITS.maxFileBytes,
-    });
+    await service.stores.requests.addPart(request_id, large, NO_LIMITS);
     const { pathname, search, port } = new URL(presigned_urls[1]?.url ?? '');
     const raw = new RawClient(Number(port)).send(
       head('PUT', pathname + search, { 'content-length': 90_000 }),
@@ -247,6 +271,68 @@ describe('a part', () => {
     raw.send(randomBytes(10_000));
     assert.equal((await raw.answer()).status, 200);
     raw.destroy();
+  });
+});
+
+describe('the storage of a key', () => {
+  test('has a limit: 413 with the figures, announced or not; deleting makes room; other keys have their own', async () => {
+    const small = await testApp({ SERVICE_STORAGE_LIMIT: '100000' });
+    const owner = await AsynchClient.of(small);
+    const [first, second] = [
+      await owner.send(randomBytes(60_000), 1),
+      await (await owner.initiate({})).json(),
+    ];
+    const url = (second as InitiateResult).presigned_urls[0]?.url ?? '';
+    const problem = await problemOf(await putPart(url, randomBytes(50_000)), 'storage_limit');
+    assert.deepEqual([problem.limit_bytes, problem.used_bytes], [100_000, 60_000]);
+    await problemOf(await putPart(url, new Blob([randomBytes(50_000)]).stream()), 'storage_limit');
+    assert.equal((await putPart(url, randomBytes(40_000))).status, 200, 'what just fits is taken');
+    const { key } = await small.stores.keys.create('another');
+    await (await AsynchClient.of(small, key)).send(randomBytes(90_000), 1);
+    assert.equal((await owner.delete(first.request_id)).status, 204);
+    assert.equal((await putPart(url, randomBytes(90_000))).status, 200);
+  });
+});
+
+describe('a key that is revoked', () => {
+  test('takes its upload URLs and unfinished requests with it', async () => {
+    const { key, record } = await service.stores.keys.create('leaver');
+    const leaver = await AsynchClient.of(service, key);
+    const upload = await leaver.send(randomBytes(1000), 1);
+    assert.ok('revoked' in (await service.stores.keys.revoke(record.id)));
+    await problemOf(await putPart(upload.presigned_urls[0]?.url ?? '', randomBytes(10)), 'not_found');
+    assert.equal(await service.stores.requests.find(upload.request_id), null);
+    await service.sweep.run();
+    assert.ok((await filesOf(service.dataDir)).every((file) => !file.includes(upload.request_id)));
+  });
+});
+
+describe('a body that is not needed', () => {
+  test('may be empty or absent whatever its content type says', async () => {
+    for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'x/y']) {
+      const headers = { 'content-type': type };
+      const query = '?file_name=a.wav&part_count=1';
+      const begunNow = await client.call(ASYNCH_PATHS.initiate + query, {
+        method: 'POST',
+        headers,
+        body: '',
+      });
+      assert.equal(begunNow.status, 200, type);
+      const { request_id } = (await begunNow.json()) as InitiateResult;
+      const path = `${ASYNCH_PATHS.requests}/${request_id}`;
+      assert.equal((await client.call(path, { method: 'DELETE', headers })).status, 204, type);
+    }
+  });
+});
+
+describe('deleting', () => {
+  test('twice is 204 twice, and in between the request is unknown', async () => {
+    const { request_id } = await begun();
+    assert.equal((await client.delete(request_id)).status, 204);
+    await problemOf(await client.prediction(request_id), 'not_found');
+    assert.equal((await client.delete(request_id)).status, 204);
+    const { key } = await service.stores.keys.create('neighbour');
+    await problemOf(await (await AsynchClient.of(service, key)).delete(request_id), 'not_found');
   });
 });
 
@@ -335,7 +421,7 @@ test('progress of an upload is the share of its parts', async () => {
 });
 
 test('two keys never see each other’s requests', async () => {
-  const { key } = await service.keys.create('somebody else');
+  const { key } = await service.stores.keys.create('somebody else');
   const stranger = await AsynchClient.of(service, key);
   const upload = await client.send(randomBytes(100), 1);
   for (const attempt of [

@@ -2,22 +2,21 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
 import { Classifier } from '@undertone/classifier';
 import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@undertone/contract';
 import { Problem as ProblemSchema } from '@undertone/contract/schemas';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import Value from 'typebox/value';
+import type { Sweep } from '../../src/asynch/sweep.ts';
+import { composeServices, type Parts } from '../../src/compose.ts';
 import {
-  type AppOptions,
-  type AsynchOptions,
-  AsynchService,
   buildApp,
   createLogger,
-  openDatabase,
+  openStores,
   readSettings,
-  SqliteKeyStore,
+  type Services,
+  type Stores,
 } from '../../src/index.ts';
 import { Metrics } from '../../src/operations/metrics.ts';
 import { FORM_TYPE, fileForm } from './form.ts';
@@ -25,11 +24,11 @@ import { FORM_TYPE, fileForm } from './form.ts';
 export interface TestApp {
   app: FastifyInstance;
   key: string;
-  keys: SqliteKeyStore;
-  /** The connection of the keys. */
-  database: DatabaseSync;
-  /** Its workers and its sweeper rest until they are started. */
-  asynch: AsynchService;
+  /** Its processor rests until it is started. */
+  services: Services;
+  stores: Stores;
+  /** Rests until it is run. */
+  sweep: Sweep;
   dataDir: string;
   /** Starts listening on a free port, once. */
   listen(): Promise<{ port: number; url: string }>;
@@ -37,9 +36,9 @@ export interface TestApp {
 
 let classifier: Promise<Classifier> | undefined;
 
-/** The real model, one thread, once for each test file. */
+/** The real model, one thread, once for each test file. Without ffmpeg, as on a machine that has none. */
 export function sharedClassifier(): Promise<Classifier> {
-  classifier ??= Classifier.start({ workers: 1 });
+  classifier ??= Classifier.start({ workers: 1, ffmpegPath: null });
   return classifier;
 }
 
@@ -51,46 +50,49 @@ export async function tempDir(): Promise<string> {
   return dir;
 }
 
-/** The real app with a store of its own; everything goes away when the test file is done. */
-export async function testApp(
-  env: Record<string, string> = {},
-  options: Partial<AppOptions> & Pick<Partial<AsynchOptions>, 'now' | 'partPatience'> = {},
-): Promise<TestApp> {
-  const dataDir = await tempDir();
-  const database = openDatabase(dataDir);
-  const keys = new SqliteKeyStore(database);
-  const { key } = await keys.create('test');
+export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' | 'stopping'>> {
+  /** How the stores are opened; with a thread, as the server does, unless the test has a clock of its own. */
+  readonly kind?: 'thread' | 'local';
+  readonly dataDir?: string;
+  readonly stopping?: AbortSignal;
+}
+
+/** The real app with stores of its own; everything goes away when the test file is done. */
+export async function testApp(env: Record<string, string> = {}, options: TestOptions = {}): Promise<TestApp> {
+  const { now } = options;
+  const dataDir = options.dataDir ?? (await tempDir());
   const settings = readSettings({ SERVICE_DATA_DIR: dataDir, SERVICE_LOG_LEVEL: 'silent', ...env });
-  const parts = {
+  const kind = options.kind ?? (now === undefined ? 'thread' : 'local');
+  const stores = await openStores(settings, { kind, ...(now && { now }) });
+  const { key } = await stores.keys.create('test');
+  const metrics = options.metrics ?? new Metrics();
+  const { services, sweep } = composeServices({
+    ...options,
+    settings,
+    stores,
+    metrics,
     classifier: options.classifier ?? (await sharedClassifier()),
     logger: options.logger ?? createLogger(settings.logLevel),
-    metrics: options.metrics ?? new Metrics(),
-    ffmpegPath: options.ffmpegPath ?? null,
-  };
-  const asynchDatabase = openDatabase(dataDir);
-  const asynch = await AsynchService.open({
-    ...parts,
-    dataDir,
-    database: asynchDatabase,
-    jobs: settings.asynchJobs,
-    ...(options.now && { now: options.now }),
-    ...(options.partPatience && { partPatience: options.partPatience }),
+    stopping: options.stopping ?? new AbortController().signal,
   });
-  const app = await buildApp({ settings, keys, asynch, ...parts, ...options });
+  const app = await buildApp(services);
   after(async () => {
-    await app.close();
-    await asynch.stop();
-    asynchDatabase.close();
-    await keys.close();
-    database.close();
+    const closed = app.close();
+    app.server.closeAllConnections();
+    await closed;
+    await services.processor.stop();
+    await sweep.stop();
+    await services.authenticator.close();
+    metrics.close();
+    await stores.close();
   });
   let address: Promise<string> | undefined;
   return {
     app,
     key,
-    keys,
-    database,
-    asynch,
+    services,
+    stores,
+    sweep,
     dataDir,
     listen: async () => {
       address ??= app.listen({ host: '127.0.0.1', port: 0 });
@@ -132,7 +134,11 @@ interface AnyResponse {
 }
 
 /** Reads an answer as the problem it must be, and checks everything all problems have in common. */
-export function readProblem(response: LightMyRequestResponse | AnyResponse, code: ErrorCode): Problem {
+export function readProblem(
+  response: LightMyRequestResponse | AnyResponse,
+  code: ErrorCode,
+  status: number = ERRORS[code].status,
+): Problem {
   const plain: AnyResponse =
     'statusCode' in response
       ? {
@@ -144,7 +150,7 @@ export function readProblem(response: LightMyRequestResponse | AnyResponse, code
       : response;
   const problem = JSON.parse(plain.body) as Problem;
   assert.equal(problem.code, code, plain.body);
-  assert.equal(plain.status, ERRORS[code].status);
+  assert.equal(plain.status, status);
   assert.equal(problem.status, plain.status);
   assert.equal(problem.title, ERRORS[code].title);
   assert.equal(plain.contentType, 'application/problem+json');

@@ -2,7 +2,7 @@ import type { ErrorCode, Problem } from '@undertone/contract';
 import { readProblem } from '../../support/app.ts';
 
 /** Reads an answer as the problem it must be. */
-export async function problemOf(response: Response, code: ErrorCode): Promise<Problem> {
+export async function problemOf(response: Response, code: ErrorCode, status?: number): Promise<Problem> {
   return readProblem(
     {
       status: response.status,
@@ -11,5 +11,6 @@ export async function problemOf(response: Response, code: ErrorCode): Promise<Pr
       body: await response.text(),
     },
     code,
+    status,
   );
 }

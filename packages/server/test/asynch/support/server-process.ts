@@ -7,7 +7,7 @@ const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** The real server as a process that can be killed and started again on the same data and port. */
 export class ServerProcess {
-  readonly key = 'key-of-no-value';
+  readonly key = 'a-key-of-no-value';
   readonly dataDir: string;
   readonly #env: Record<string, string>;
   #child: ChildProcess | undefined;

@@ -1,0 +1,94 @@
+import { RequestFailedError } from './errors.ts';
+import type { Log } from './log.ts';
+import type { Platform } from './platform/platform.ts';
+
+/** The first wait, doubled with every retry up to the longest one. */
+export const BACKOFF = { firstMs: 500, longestMs: 10_000 } as const;
+
+/** When the service asks for a longer wait than this, the caller decides. */
+export const LONGEST_RETRY_AFTER_SECONDS = 60;
+
+/** Which failures are worth another attempt. */
+export interface RetryRule {
+  readonly statuses: readonly number[];
+  readonly codes: readonly string[];
+}
+
+/** Asynch calls can all be repeated without harm, so everything that may pass is retried. */
+export const ASYNCH_RETRIES: RetryRule = {
+  statuses: [408, 425, 429, 500, 502, 503, 504],
+  codes: ['connection_failed', 'timed_out', 'etag_mismatch'],
+};
+
+/** Somebody waits for a discrete answer: only what is likely to pass within seconds is retried. */
+export const DISCRETE_RETRIES = {
+  attempts: 2,
+  statuses: [429, 502, 503, 504],
+  codes: ['connection_failed'],
+} as const;
+
+/** Nobody listens at an address of this machine: only a person can change that, so it is never retried. */
+export class ServerNotRunningError extends RequestFailedError {}
+
+export interface Retries extends RetryRule {
+  /** How often a failed attempt is made again. */
+  readonly attempts: number;
+  /** What is being tried, for the log. */
+  readonly what: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Makes an attempt, and again after a failure that may pass, until it succeeds or the retries are used up.
+ * The attempt is told which retry it is; the first attempt is 0.
+ */
+export async function withRetries<T>(
+  { platform, log }: { platform: Platform; log: Log },
+  { attempts, what, signal, ...rule }: Retries,
+  attempt: (retry: number) => Promise<T>,
+): Promise<T> {
+  for (let retry = 0; ; retry++) {
+    try {
+      return await attempt(retry);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof RequestFailedError) || !isRetryable(error, rule)) throw error;
+      const { retryAfterSeconds = 0 } = error;
+      if (attempts === 0) throw error;
+      if (retry >= attempts)
+        throw withNote(error, `after ${attempts === 1 ? 'one retry' : `${attempts} retries`}`);
+      if (retryAfterSeconds > LONGEST_RETRY_AFTER_SECONDS) {
+        throw withNote(error, `not retried: the service asks to wait ${retryAfterSeconds} seconds`);
+      }
+      const delay = retryDelay(retry, Math.random(), retryAfterSeconds);
+      log.warn(`${what}: ${error.message} Retry ${retry + 1} of ${attempts} in ${delay} ms.`);
+      await platform.sleep(delay, signal);
+    }
+  }
+}
+
+/**
+ * Milliseconds to wait before retry number `retry` (the first is 0). The wait is drawn from its upper
+ * half, so that clients that failed together do not come back together, and is never shorter than Retry-After.
+ */
+export function retryDelay(retry: number, random: number, retryAfterSeconds = 0): number {
+  const ceiling = Math.min(BACKOFF.longestMs, BACKOFF.firstMs * 2 ** retry);
+  return Math.max(Math.round(ceiling * (0.5 + random / 2)), retryAfterSeconds * 1000);
+}
+
+/** Seconds asked for by a Retry-After header, which contains seconds or a date. */
+export function parseRetryAfter(header: string | null, now: number): number | undefined {
+  if (header === null || header.trim() === '') return undefined;
+  if (/^\s*\d+\s*$/.test(header)) return Number(header);
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
+}
+
+function isRetryable(error: RequestFailedError, { statuses, codes }: RetryRule): boolean {
+  if (error instanceof ServerNotRunningError) return false;
+  return statuses.includes(error.status ?? 0) || codes.includes(error.code ?? '');
+}
+
+function withNote(error: RequestFailedError, note: string): RequestFailedError {
+  return new RequestFailedError(`${error.message} (${note})`, { ...error, cause: error.cause });
+}

@@ -1,0 +1,190 @@
+import { ASYNCH_LIMITS } from '@undertone/contract';
+import { ConfigError, RequestFailedError } from './errors.ts';
+import type { Platform } from './platform/platform.ts';
+import type { AudioInput } from './types.ts';
+
+/** What a recording without a name of its own is called. */
+const NAMELESS = 'recording';
+
+/** Recordings are read in pieces of this size: large enough to be quick, small enough to be nothing. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Enough for three parts of the usual size; beyond it memory is left to the garbage collector. */
+const POOLED_PIECES = (16 * 1024 * 1024) / PIECE_BYTES;
+
+/** A recording of known length whose bytes can be read in any order and more than once. */
+export interface AudioSource {
+  /** What the service is told the file is called: never more than the last part of a path. */
+  readonly name: string;
+  readonly size: number;
+  /**
+   * The bytes from `start` up to `end`, in pieces; sources that need memory for a piece ask `allocate` for it.
+   * Throws when the recording is no longer what it was.
+   */
+  read(start: number, end: number, allocate?: () => Uint8Array): AsyncIterable<Uint8Array>;
+  /** Throws when the recording has changed since it was opened. */
+  verify(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Makes any input a recording of known length. Close it in the end. */
+export async function openSource(platform: Platform, input: AudioInput): Promise<AudioSource> {
+  if (typeof input === 'string' || input instanceof URL) return platform.openPath(input);
+  if (input instanceof Blob) return blobSource(input, nameOf(input));
+  const bytes = asBytes(input);
+  if (bytes) return bytesSource(bytes, NAMELESS);
+  return platform.spool(limited(chunksOf(input), ASYNCH_LIMITS.maxFileBytes), nameOf(input));
+}
+
+/** Reads an input that must not be larger than `maxBytes` as one Blob. */
+export async function readWhole(
+  platform: Platform,
+  input: AudioInput,
+  maxBytes: number,
+): Promise<{ blob: Blob; name: string }> {
+  if (isStream(input)) {
+    return { blob: await collect(limited(chunksOf(input), maxBytes)), name: nameOf(input) };
+  }
+  const source = await openSource(platform, input);
+  try {
+    if (source.size > maxBytes) throw tooLarge(maxBytes);
+    const blob = input instanceof Blob ? input : await collect(source.read(0, source.size));
+    return { blob, name: source.name };
+  } finally {
+    await source.close();
+  }
+}
+
+/** A Blob or File: the browser reads it from wherever it keeps it, piece by piece. */
+export function blobSource(blob: Blob, name: string): AudioSource {
+  return memorySource(name, blob.size, async (start, end) => {
+    let cause: unknown;
+    try {
+      const piece = new Uint8Array(await blob.slice(start, end).arrayBuffer());
+      if (piece.length === end - start) return piece;
+    } catch (error) {
+      cause = error;
+    }
+    throw fileChanged('changed', cause);
+  });
+}
+
+/** A recording that is in memory already. Its bytes are not copied: leave them alone until the end. */
+function bytesSource(bytes: Uint8Array, name: string): AudioSource {
+  return memorySource(name, bytes.length, async (start, end) => bytes.subarray(start, end));
+}
+
+function memorySource(
+  name: string,
+  size: number,
+  piece: (start: number, end: number) => Promise<Uint8Array>,
+): AudioSource {
+  return {
+    name,
+    size,
+    async *read(start, end) {
+      for (let at = start; at < end; at += PIECE_BYTES)
+        yield await piece(at, Math.min(at + PIECE_BYTES, end));
+    },
+    verify: async () => {},
+    close: async () => {},
+  };
+}
+
+/**
+ * Uses the memory of parts that have arrived for parts to come. The garbage collector would let tens of
+ * megabytes of used pieces pile up before it clears them away.
+ */
+export class PiecePool {
+  readonly #free: Uint8Array[] = [];
+
+  allocate(): Uint8Array {
+    return this.#free.pop() ?? newPiece();
+  }
+
+  /** Only for the pieces of a part that has arrived: then nobody can still be reading from them. */
+  release(pieces: readonly Uint8Array[]): void {
+    this.#free.push(...pieces.slice(0, POOLED_PIECES - this.#free.length));
+  }
+}
+
+export function newPiece(): Uint8Array {
+  return new Uint8Array(PIECE_BYTES);
+}
+
+/** The last part of a path or address, cut to what the service takes. */
+export function baseName(path: string): string {
+  const last = path.split(/[\\/]/).filter(Boolean).at(-1) ?? NAMELESS;
+  return [...last].slice(0, ASYNCH_LIMITS.maxFileNameLength).join('');
+}
+
+export function tooLarge(maxBytes: number): RequestFailedError {
+  return new RequestFailedError(
+    `The recording is larger than ${maxBytes / 1024 ** 2} MiB, which is the most the service takes here.`,
+    { code: 'file_too_large' },
+  );
+}
+
+export function fileChanged(how: string, cause?: unknown): RequestFailedError {
+  return new RequestFailedError(
+    `The file ${how} while it was being read. Start again when nothing writes to it.`,
+    { code: 'file_changed', cause },
+  );
+}
+
+async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for await (const chunk of chunks) pieces.push(new Uint8Array(chunk));
+  return new Blob(pieces);
+}
+
+async function* limited(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for await (const chunk of chunks) {
+    if (!(chunk instanceof Uint8Array)) {
+      throw new ConfigError(['The stream yields text or objects: give one of bytes, without an encoding.']);
+    }
+    total += chunk.length;
+    if (total > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+}
+
+function asBytes(input: unknown): Uint8Array | undefined {
+  if (input instanceof Uint8Array) return input;
+  if (input instanceof ArrayBuffer) return new Uint8Array(input);
+  return undefined;
+}
+
+type Stream = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+function isStream(input: AudioInput): input is Stream {
+  return !(typeof input === 'string' || input instanceof URL || input instanceof Blob || asBytes(input));
+}
+
+function chunksOf(input: unknown): AsyncIterable<Uint8Array> {
+  if (typeof input === 'object' && input !== null) {
+    if (Symbol.asyncIterator in input) return input as AsyncIterable<Uint8Array>;
+    // Some browsers cannot iterate over their own streams yet.
+    if (input instanceof ReadableStream) return chunksOfStream(input);
+  }
+  throw new ConfigError([
+    'There is no recording: give a path, a Buffer or Uint8Array, a Blob, or a stream of bytes.',
+  ]);
+}
+
+async function* chunksOfStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** Files have a name; Node's file streams have a path. */
+function nameOf(input: unknown): string {
+  const { name, path } = input as { name?: unknown; path?: unknown };
+  if (typeof name === 'string' && name !== '') return baseName(name);
+  return typeof path === 'string' ? baseName(path) : NAMELESS;
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { IdleTimeout } from '../src/asynch/part.ts';
+import { resolveConfig } from '../src/config.ts';
+import { Context } from '../src/http.ts';
+import { nodePlatform } from '../src/platform/node.ts';
+import { sleep } from '../src/platform/platform.ts';
+import { clientWithoutWaits, flakyServer, MIB, scrambled } from './support/clients.ts';
+import { run } from './support/packed.ts';
+
+test('a part that is finished has no timeout any more, even when its connection still reads', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const idle = new IdleTimeout();
+  idle.stop();
+  idle.restart();
+  t.mock.timers.tick(1_000_000);
+  assert.equal(idle.signal.aborted, false);
+});
+
+test('a part that is taken slowly arrives, and one that nobody takes for two minutes is sent again', async (t) => {
+  const server = await flakyServer(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let attempts = 0;
+  const slow: typeof fetch = async (input, init) => {
+    if (init?.method !== 'PUT') return fetch(input, init);
+    if (attempts++ === 0) {
+      t.mock.timers.tick(120_000);
+      init.signal?.throwIfAborted();
+    }
+    const pieces: Uint8Array[] = [];
+    for await (const piece of init.body as ReadableStream<Uint8Array>) {
+      pieces.push(new Uint8Array(piece));
+      t.mock.timers.tick(100_000);
+      init.signal?.throwIfAborted();
+    }
+    return fetch(input, { method: 'PUT', body: Buffer.concat(pieces) });
+  };
+  const { client, waits } = clientWithoutWaits({ ...server.settings, fetch: slow });
+  const requestId = await client.asynch.upload(scrambled(MIB));
+  assert(server.assembled(requestId).equals(scrambled(MIB)));
+  assert.deepEqual([attempts, waits.length], [2, 1]);
+});
+
+test('a call without an answer in time is cut off and says so', async (t) => {
+  const server = await flakyServer(t);
+  const timeout = new AbortController();
+  server.faults = () => {
+    timeout.abort();
+    return { kind: 'hang' };
+  };
+  const context = new Context(nodePlatform, { ...resolveConfig(server.settings, nodePlatform), apiKey: 'k' });
+  const call = context.send({ method: 'GET', url: `${server.origin}/v1/models`, timeout: timeout.signal });
+  await assert.rejects(call, {
+    name: 'RequestFailedError',
+    code: 'timed_out',
+    message: /did not answer in time/,
+  });
+});
+
+test('a wait ends at once when it is aborted, and leaves no listener behind when it is not', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const aborter = new AbortController();
+  const finished = sleep(60_000, aborter.signal);
+  t.mock.timers.tick(60_000);
+  await finished;
+  assert.equal(getEventListeners(aborter.signal, 'abort').length, 0);
+  const waiting = sleep(60_000, aborter.signal);
+  aborter.abort(new Error('enough'));
+  await assert.rejects(waiting, /enough/);
+  await assert.rejects(sleep(60_000, aborter.signal), /enough/);
+});
+
+test('memory does not grow with the file: six times the bytes, the same peak', async (t) => {
+  const server = await flakyServer(t);
+  const peak = async (kind: string, bytes: number) => {
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', MEASURE], {
+      env: { ...process.env, SETTINGS: JSON.stringify(server.settings), KIND: kind, BYTES: String(bytes) },
+    });
+    server.uploads.clear();
+    server.seen.length = 0;
+    return Number(stdout);
+  };
+  for (const kind of ['path', 'stream']) {
+    const [small, large] = [await peak(kind, 16 * MIB), await peak(kind, 96 * MIB)];
+    assert(large - small < 20, `${kind}: ${small} MiB for the small file, ${large} MiB for the large one`);
+    assert(large < 150, `${kind}: ${large} MiB`);
+  }
+});
+
+const MEASURE = `
+  import { createReadStream } from 'node:fs';
+  import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+  import { tmpdir } from 'node:os';
+  import { EmotionClient } from '${new URL('../src/index.ts', import.meta.url).href}';
+  const folder = await mkdtemp(tmpdir() + '/undertone-memory-');
+  const path = folder + '/talk.wav';
+  await writeFile(path, '');
+  await truncate(path, Number(process.env.BYTES));
+  const client = new EmotionClient(JSON.parse(process.env.SETTINGS));
+  await client.asynch.upload(process.env.KIND === 'path' ? path : createReadStream(path));
+  await rm(folder, { recursive: true });
+  // The kernel's own high-water mark, in KiB: nothing is missed between two samples.
+  const [, peak] = /VmHWM:\\s+(\\d+)/.exec(await readFile('/proc/self/status', 'utf8'));
+  process.stdout.write(String(Math.round(peak / 1024)));
+`;

@@ -1,0 +1,48 @@
+import { type CompleteBody, plainEtag } from '@undertone/contract';
+import { ProblemError } from '../problems.ts';
+import type { Part } from '../stores/request-store.ts';
+
+/** More numbers than this make a sentence nobody reads; the lists beside it are whole. */
+const NUMBERS_IN_SENTENCE = 10;
+
+/** Why an upload cannot be completed: which parts never arrived, and which were named wrongly or not at all. */
+export function explainParts(
+  partCount: number,
+  named: CompleteBody['parts'],
+  arrivedParts: readonly Part[],
+): ProblemError {
+  const arrived = new Map(arrivedParts.map(({ number, etag }) => [number, etag]));
+  const wanted = Array.from({ length: partCount }, (_, i) => i + 1);
+  const missing = wanted.filter((number) => !arrived.has(number));
+  const right = new Set(
+    named
+      .filter(({ PartNumber, ETag }) => arrived.get(PartNumber) === plainEtag(ETag))
+      .map(({ PartNumber }) => PartNumber),
+  );
+  const wrong = [
+    ...wanted.filter((number) => arrived.has(number) && !right.has(number)),
+    ...named
+      .filter(
+        ({ PartNumber, ETag }) =>
+          PartNumber > partCount || (right.has(PartNumber) && arrived.get(PartNumber) !== plainEtag(ETag)),
+      )
+      .map(({ PartNumber }) => PartNumber),
+  ];
+  const wrong_parts = [...new Set(wrong)].sort((a, b) => a - b);
+  const sentences = [
+    missing.length > 0 ? `Never arrived: ${listed(missing)}.` : '',
+    wrong_parts.length > 0
+      ? `Not named, or with another ETag than they arrived with: ${listed(wrong_parts)}.`
+      : '',
+    `Send or name these of the ${partCount} parts and complete again; the upload stays open.`,
+  ];
+  return new ProblemError('bad_request', sentences.filter(Boolean).join(' '), {
+    figures: { missing_parts: missing, wrong_parts },
+  });
+}
+
+function listed(numbers: readonly number[]): string {
+  const shown = numbers.slice(0, NUMBERS_IN_SENTENCE).join(', ');
+  const more = numbers.length - NUMBERS_IN_SENTENCE;
+  return more > 0 ? `${shown} and ${more} more` : shown;
+}

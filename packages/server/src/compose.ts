@@ -1,0 +1,214 @@
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFfmpeg } from '@undertone/audio';
+import { Classifier } from '@undertone/classifier';
+import { ASYNCH_LIMITS } from '@undertone/contract';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { buildApp, type Services } from './app.ts';
+import { AsynchMetrics } from './asynch/metrics.ts';
+import { AsynchProcessor, type ProcessorTimes } from './asynch/processor.ts';
+import { Sweep } from './asynch/sweep.ts';
+import { Uploads } from './asynch/uploads.ts';
+import { Authenticator } from './keys/authenticator.ts';
+import { Metrics } from './operations/metrics.ts';
+import type { Settings } from './settings.ts';
+import type { BlobStore } from './stores/blob-store.ts';
+import { DATABASE_FILE, eraseOldCopies } from './stores/database.ts';
+import { FileBlobStore } from './stores/file-blob-store.ts';
+import type { KeyStore } from './stores/key-store.ts';
+import { openLocalStores } from './stores/local-stores.ts';
+import { Presigner } from './stores/presign.ts';
+import type { RequestStore } from './stores/request-store.ts';
+import { openThreadedStores } from './stores/threaded-stores.ts';
+
+/** The one place where implementations are chosen and put together; the command line and the tests use it too. */
+export interface Stores {
+  readonly requests: RequestStore;
+  readonly keys: KeyStore;
+  readonly blobs: BlobStore;
+  readonly presigner: Presigner;
+  close(): Promise<void>;
+}
+
+interface StoreOptions {
+  /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
+  readonly kind: 'thread' | 'local';
+  readonly now?: () => number;
+  /** Why the store's thread stopped; it is started again. */
+  readonly onThreadError?: (error: Error) => void;
+}
+
+export async function openStores(
+  { dataDir }: Pick<Settings, 'dataDir'>,
+  { kind, now, onThreadError }: StoreOptions,
+): Promise<Stores> {
+  const { requests, keys, close } =
+    kind === 'thread'
+      ? await openThreadedStores({ dataDir, ...(onThreadError && { onThreadError }) })
+      : await openLocalStores({ dataDir, ...(now && { now }) });
+  const presigner = await Presigner.open(dataDir, now);
+  const blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
+  return { requests, keys, blobs, presigner, close };
+}
+
+/** A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most. */
+const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
+  clip: { idleMs: 10_000, totalMs: 30_000 },
+  part: { idleMs: 30_000, totalMs: 15 * 60_000 },
+};
+
+export interface Parts {
+  readonly settings: Settings;
+  readonly logger: FastifyBaseLogger;
+  readonly stores: Stores;
+  readonly classifier: Classifier;
+  readonly metrics: Metrics;
+  readonly stopping: AbortSignal;
+  readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
+  readonly processorTimes?: Partial<ProcessorTimes>;
+  readonly now?: () => number;
+}
+
+export function composeServices(parts: Parts): { services: Services; sweep: Sweep } {
+  const { settings, logger, classifier, metrics, stopping, now } = parts;
+  const { requests, keys, blobs, presigner } = parts.stores;
+  const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
+  const asynchMetrics = new AsynchMetrics(metrics, requests);
+  metrics.watchClassifier(classifier);
+  const authenticator = new Authenticator({
+    keys,
+    environmentKey: settings.apiKey,
+    logger,
+    ...(now && { now }),
+  });
+  const processor = new AsynchProcessor({
+    requests,
+    blobs,
+    classifier,
+    metrics: asynchMetrics,
+    logger,
+    jobs: settings.asynchJobs,
+    ...(parts.processorTimes && { times: parts.processorTimes }),
+  });
+  const uploads = new Uploads({
+    requests,
+    blobs,
+    metrics: asynchMetrics,
+    timeouts: bodyTimeouts.part,
+    storageLimit: settings.storageLimit,
+    onQueued: () => processor.wake(),
+  });
+  const sweep = new Sweep({
+    requests,
+    blobs,
+    logger,
+    orphanAfterMs: bodyTimeouts.part.totalMs + 60_000,
+    also: () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000),
+    ...(now && { now }),
+  });
+  const services: Services = {
+    settings,
+    logger,
+    metrics,
+    asynchMetrics,
+    classifier,
+    authenticator,
+    requests,
+    blobs,
+    presigner,
+    uploads,
+    processor,
+    bodyTimeouts,
+    stopping,
+  };
+  return { services, sweep };
+}
+
+export interface RunningServer {
+  readonly app: FastifyInstance;
+  readonly url: string;
+  /** A key made by this start because there was none; shown here and never again. */
+  readonly firstKey: { key: string; keptIn: string } | null;
+  stop(): Promise<void>;
+}
+
+/** After a stop signal, requests under way have this long; then their connections are closed. */
+const CLOSE_WITHIN_MS = 5_000;
+
+/** Opens the stores and the model, wires them together and listens. */
+export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+  // Undone in the opposite order when the start fails half-way.
+  await using opened = new AsyncDisposableStack();
+  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; starting it again');
+  const stores = await openStores(settings, { kind: 'thread', onThreadError });
+  opened.defer(() => stores.close());
+  const classifier = await Classifier.start({
+    weights: settings.weights,
+    queueLimit: settings.queueLimit,
+    ...(settings.workers !== 'auto' && { workers: settings.workers }),
+    ...(settings.modelsDir !== '' && { modelsDir: settings.modelsDir }),
+  });
+  opened.defer(() => classifier.close());
+  const stopping = new AbortController();
+  const metrics = new Metrics();
+  metrics.watchProcess();
+  opened.defer(() => metrics.close());
+  const { services, sweep } = composeServices({
+    settings,
+    logger,
+    stores,
+    classifier,
+    metrics,
+    stopping: stopping.signal,
+  });
+  opened.defer(() => services.authenticator.close());
+  const app = await buildApp(services);
+  opened.defer(() => app.close());
+  await app.listen({ host: settings.host, port: settings.port });
+  services.processor.start();
+  sweep.start();
+
+  const needsKey = settings.apiKey === '' && (await stores.keys.isEmpty());
+  const firstKey = needsKey
+    ? { key: (await stores.keys.create('first start')).key, keptIn: join(settings.dataDir, DATABASE_FILE) }
+    : null;
+  const url = settings.publicUrl || addressOf(app);
+  const ffmpeg = await findFfmpeg();
+  logger.info(
+    {
+      url,
+      weights: classifier.weightsName,
+      licence: classifier.weights.licence,
+      commercial_use: classifier.weights.commercial_use,
+      threads: classifier.stats().threads,
+      formats: ffmpeg === null ? 'WAV only (ffmpeg was not found)' : 'all that ffmpeg reads',
+    },
+    'ready',
+  );
+  const cleanUp = opened.move();
+  return {
+    app,
+    url,
+    firstKey,
+    /** In the order of the data: no new requests, running jobs given back, answers sent or connections closed, stores. */
+    stop: async () => {
+      stopping.abort();
+      logger.info('stopping: answering what is in flight');
+      await sleep(settings.drainSeconds * 1000);
+      const closed = app.close();
+      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+      await Promise.all([services.processor.stop(), sweep.stop()]);
+      await closed;
+      clearTimeout(force);
+      await cleanUp.disposeAsync();
+      logger.info('stopped');
+    },
+  };
+}
+
+function addressOf(app: FastifyInstance): string {
+  const { address, family, port } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,182 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { Busboy, type BusboyEvents, type BusboyHeaders } from '@fastify/busboy';
+import { DISCRETE_LIMITS } from '@undertone/contract';
+import {
+  announcedBytes,
+  type BodyLimits,
+  type BodyTimeouts,
+  bodyTooLarge,
+  receiveBody,
+} from '../http/body.ts';
+import { ProblemError } from '../problems.ts';
+import type { Reservation } from './admission.ts';
+
+/** The bytes of a short recording as they came; what they mean is for a worker thread to find out. */
+export interface ReceivedClip {
+  readonly kind: 'file' | 'json';
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface ClipBody {
+  readonly kind: ReceivedClip['kind'];
+  /** Undefined for a chunked body. */
+  readonly announced: number | undefined;
+  readonly maxBytes: number;
+}
+
+interface ReadOptions {
+  readonly timeouts: BodyTimeouts;
+  readonly reservation: Reservation;
+  readonly signal: AbortSignal;
+}
+
+/** The other parts of a form, their headers and boundaries. */
+const FORM_OVERHEAD_BYTES = 64 * 1024;
+const MAX_BYTES = {
+  file: DISCRETE_LIMITS.maxFileBytes + FORM_OVERHEAD_BYTES,
+  json: DISCRETE_LIMITS.maxJsonBytes,
+};
+const KINDS: Record<string, ReceivedClip['kind']> = {
+  'multipart/form-data': 'file',
+  'application/json': 'json',
+};
+
+const FORMS =
+  'Send the recording as the part named file of a multipart/form-data body (`curl -F file=@voice.wav`), or prepared samples as application/json.';
+const HOW = 'send the recording as the part named file, as `curl -F file=@voice.wav` does';
+
+/** The form of the body and its limit, from the headers alone: what cannot be taken is refused before it is read. */
+export function clipBody(request: IncomingMessage): ClipBody {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
+  const kind = KINDS[type.split(';', 1)[0]?.trim().toLowerCase() ?? ''];
+  if (kind === undefined) throw new ProblemError('unsupported_media_type', FORMS);
+  if (encoding !== 'identity') {
+    throw new ProblemError('unsupported_media_type', 'Send the body as it is, without content-encoding.');
+  }
+  const announced = announcedBytes(request);
+  const maxBytes = MAX_BYTES[kind];
+  if ((announced ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+  return { kind, announced, maxBytes };
+}
+
+/** Takes the body in. Nothing of it touches a disk. */
+export async function readClip(
+  request: IncomingMessage,
+  { kind, announced = 0, maxBytes }: ClipBody,
+  { timeouts, reservation, signal }: ReadOptions,
+): Promise<ReceivedClip> {
+  const bytes = new GrowingBuffer(announced, maxBytes, reservation);
+  const limits = { ...timeouts, maxBytes };
+  const onChunk = (chunk: Uint8Array) => bytes.push(chunk);
+  try {
+    if (kind === 'file') await readFilePart(request, limits, onChunk, signal);
+    else await receiveBody(request, limits, onChunk, signal);
+  } catch (error) {
+    // What was reserved is free again at once, and so must be the memory: the garbage collector comes much later.
+    bytes.free();
+    throw error;
+  }
+  return { kind, bytes: bytes.take() };
+}
+
+/** Finds the part named `file` in a form; all others are dropped unread. */
+async function readFilePart(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  onChunk: (chunk: Uint8Array) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const form = openForm(request.headers as BusboyHeaders);
+  let found = false;
+  const ended = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  const fail = (error: unknown): void => {
+    ended.reject(error);
+    stop.abort(error);
+  };
+  const onFile: BusboyEvents['file'] = (_name, part, fileName: string | undefined, _encoding, type) => {
+    if (found) return void part.resume();
+    found = true;
+    if (fileName === undefined && type === 'text/plain') {
+      return fail(new ProblemError('missing_file', `The part named file is text: ${HOW}, with the @.`));
+    }
+    part.on('error', () => fail(notWellFormed()));
+    part.on('data', (chunk: Uint8Array) => {
+      try {
+        onChunk(chunk);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    part.on('end', () => ended.resolve());
+  };
+  form.on('file', onFile);
+  form.on('finish', () => fail(new ProblemError('missing_file', `No part is named file: ${HOW}.`)));
+  form.on('error', () => fail(notWellFormed()));
+  receiveBody(
+    request,
+    limits,
+    (chunk) => (form.write(chunk) ? undefined : once(form, 'drain', { signal: stop.signal })),
+    AbortSignal.any([signal, stop.signal]),
+  ).then(() => form.end(), fail);
+  try {
+    await ended.promise;
+  } finally {
+    // Nothing that still arrives is of use; `receiveBody` then lets it pass by.
+    stop.abort();
+    form.destroy();
+  }
+}
+
+function openForm(headers: BusboyHeaders) {
+  try {
+    return new Busboy({
+      headers,
+      isPartAFile: (name) => name === 'file',
+      limits: { fieldNameSize: 100, fieldSize: 1024, fields: 100, headerPairs: 100, headerSize: 16 * 1024 },
+    });
+  } catch {
+    throw new ProblemError(
+      'bad_request',
+      'The content-type multipart/form-data needs its boundary; let your HTTP library set it.',
+    );
+  }
+}
+
+function notWellFormed(): ProblemError {
+  return new ProblemError('bad_request', `The form is cut off or not well formed: ${HOW}.`);
+}
+
+/** Collects chunks in memory that can be handed to another thread without a copy. */
+class GrowingBuffer {
+  readonly #reservation: Reservation;
+  readonly #maxBytes: number;
+  #buffer: ArrayBuffer;
+  #length = 0;
+
+  constructor(expected: number, maxBytes: number, reservation: Reservation) {
+    this.#maxBytes = maxBytes;
+    this.#buffer = new ArrayBuffer(expected);
+    this.#reservation = reservation;
+  }
+
+  push(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#buffer.byteLength) {
+      const capacity = Math.max(length, Math.min(this.#maxBytes, 2 * this.#buffer.byteLength));
+      this.#reservation.grow(capacity);
+      this.#buffer = this.#buffer.transfer(capacity);
+    }
+    new Uint8Array(this.#buffer).set(chunk, this.#length);
+    this.#length = length;
+  }
+
+  take(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#buffer, 0, this.#length);
+  }
+
+  free(): void {
+    this.#buffer = this.#buffer.transfer(0);
+  }
+}

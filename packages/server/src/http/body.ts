@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { ProblemError } from '../problems.ts';
+
+export interface BodyTimeouts {
+  /** The longest silence between two chunks of the body. */
+  readonly idleMs: number;
+  /** The longest the whole body may take to arrive. */
+  readonly totalMs: number;
+}
+
+export interface BodyLimits extends BodyTimeouts {
+  readonly maxBytes: number;
+}
+
+/** What the client announced; undefined for a chunked body. */
+export function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
+}
+
+/**
+ * Hands a body over chunk by chunk; while `onChunk` returns a promise the sender waits (backpressure). Settles when the
+ * body has ended or cannot go on, and leaves the request flowing, so that whatever else arrives is thrown away and the
+ * client can be answered.
+ */
+export function receiveBody(
+  request: IncomingMessage,
+  { maxBytes, idleMs, totalMs }: BodyLimits,
+  onChunk: (chunk: Buffer) => unknown,
+  signal?: AbortSignal,
+): Promise<void> {
+  if ((announcedBytes(request) ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
+  return new Promise<void>((resolve, reject) => {
+    let total = 0;
+    let ended = false;
+    let waiting = false;
+    const idle = setTimeout(onIdle, idleMs);
+    const deadline = setTimeout(tooSlow, totalMs);
+
+    function tooSlow(): void {
+      const detail = `Send the whole body within ${totalMs / 1000} s and without pauses of ${idleMs / 1000} s.`;
+      finish(new ProblemError('request_timeout', detail));
+    }
+    function onIdle(): void {
+      // While we make the sender wait, the silence is ours.
+      if (waiting) idle.refresh();
+      else tooSlow();
+    }
+    function finish(error?: unknown): void {
+      if (ended) return;
+      ended = true;
+      clearTimeout(idle);
+      clearTimeout(deadline);
+      request.off('data', onData).off('error', finish).off('close', onClose);
+      // A late error of a socket that is gone has nobody left to tell.
+      request.on('error', () => undefined).resume();
+      signal?.removeEventListener('abort', onAbort);
+      if (error === undefined) resolve();
+      else reject(error);
+    }
+    function onClose(): void {
+      finish(new ProblemError('bad_request', 'The connection closed before the whole body had arrived.'));
+    }
+    function onAbort(): void {
+      finish(signal?.reason);
+    }
+    function onData(chunk: Buffer): void {
+      idle.refresh();
+      total += chunk.length;
+      if (total > maxBytes) {
+        finish(bodyTooLarge(maxBytes));
+        return;
+      }
+      try {
+        const taken = onChunk(chunk);
+        if (taken instanceof Promise) wait(taken);
+      } catch (error) {
+        finish(error);
+      }
+    }
+    function wait(taken: Promise<unknown>): void {
+      waiting = true;
+      request.pause();
+      taken.then(() => {
+        waiting = false;
+        idle.refresh();
+        if (!ended) request.resume();
+      }, finish);
+    }
+
+    if (signal?.aborted) {
+      onAbort();
+      return;
+    }
+    signal?.addEventListener('abort', onAbort, { once: true });
+    request
+      .on('data', onData)
+      .once('end', () => finish())
+      .once('error', finish)
+      .once('close', onClose);
+  });
+}
+
+/** The same as a stream, which breaks with the error where the body does. */
+export function bodyStream(request: IncomingMessage, limits: BodyLimits, signal?: AbortSignal): Readable {
+  const stream = new PassThrough();
+  const stop = new AbortController();
+  stream.once('close', () => stop.abort(new Error('nobody reads the body any more')));
+  const signals = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  receiveBody(
+    request,
+    limits,
+    (chunk) => (stream.write(chunk) ? undefined : once(stream, 'drain', { signal: stop.signal })),
+    signals,
+  ).then(
+    () => stream.end(),
+    (error) => stream.destroy(error),
+  );
+  return stream;
+}
+
+export function bodyTooLarge(maxBytes: number): ProblemError {
+  return new ProblemError('file_too_large', `This path takes at most ${maxBytes} bytes.`, {
+    figures: { max_bytes: maxBytes },
+  });
+}
+
+/** How much longer a client may go on sending after it was answered. */
+const DRAIN_MS = 10_000;
+const DRAIN_BYTES = 64 * 1024 * 1024;
+
+/**
+ * An answer may come before the body has been read: a refused key, a full queue, a file too large. Closing the connection
+ * with unread bytes in it makes the client see a reset instead of that answer. So the connection stays open, also for a
+ * client that said `Connection: close`, while the rest of the body is read and thrown away, within limits.
+ */
+export function drainUnreadBodies(app: FastifyInstance): void {
+  app.addHook('onSend', async (request, reply) => {
+    const { headers, complete, readableEnded } = request.raw;
+    const hasBody = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined;
+    if (!hasBody || complete || readableEnded) return;
+    reply.removeHeader('connection');
+    drainUnreadBody(request.raw, reply.raw);
+  });
+}
+
+function drainUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  const wantsClose = !response.shouldKeepAlive;
+  // Node would close right after the answer; here the client closes, or we do when the body has ended.
+  response.shouldKeepAlive = true;
+  const startBytes = socket.bytesRead;
+  const deadline = performance.now() + DRAIN_MS;
+  request.on('error', () => undefined).resume();
+  const timer = setInterval(() => {
+    const done = request.complete || socket.destroyed;
+    if (done || performance.now() > deadline || socket.bytesRead - startBytes > DRAIN_BYTES) {
+      clearInterval(timer);
+      if (!done) request.destroy();
+      else if (wantsClose) socket.end();
+    }
+  }, 50);
+}

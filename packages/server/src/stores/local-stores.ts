@@ -1,0 +1,30 @@
+import { openDatabase } from './database.ts';
+import type { KeyStore } from './key-store.ts';
+import type { RequestStore } from './request-store.ts';
+import { RetryingDatabase } from './retrying-database.ts';
+import { SqliteKeyStore } from './sqlite-key-store.ts';
+import { SqliteRequestStore } from './sqlite-request-store.ts';
+
+export interface Stores {
+  readonly requests: RequestStore;
+  readonly keys: KeyStore;
+  close(): Promise<void>;
+}
+
+export interface LocalStoresOptions {
+  readonly dataDir: string;
+  readonly now?: () => number;
+}
+
+/** The stores on the thread that calls: for the command line, tests, and the thread of `threaded-stores.ts`. */
+export async function openLocalStores({ dataDir, now = Date.now }: LocalStoresOptions): Promise<Stores> {
+  const connection = await openDatabase(dataDir);
+  const database = new RetryingDatabase(connection);
+  return {
+    requests: new SqliteRequestStore(database, now),
+    keys: new SqliteKeyStore(database, now),
+    close: async () => {
+      if (connection.isOpen) connection.close();
+    },
+  };
+}

@@ -1,0 +1,173 @@
+// What every KeyStore must do, whatever it keeps keys in.
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { KeyStore } from '../../src/stores/key-store.ts';
+import type { Stores } from '../../src/stores/local-stores.ts';
+import { HOUR, type StoresFactory, type TestStores } from './support/factories.ts';
+
+export function keyStoreSuite(factory: StoresFactory): void {
+  describe(`keys in ${factory.name}`, () => {
+    let stores: TestStores;
+    let first: Stores;
+    let keys: KeyStore;
+    let other: KeyStore;
+
+    before(async () => {
+      stores = await factory.make();
+      first = await stores.open();
+      keys = first.keys;
+      ({ keys: other } = await stores.open());
+    });
+    beforeEach(() => stores.clear());
+    after(() => stores.close());
+
+    const inAnHour = () => new Date(stores.now() + HOUR);
+
+    test('a new key is active in every process, and belongs to its name', async () => {
+      assert.equal(await other.isEmpty(), true);
+      const { key, record } = await keys.create('laptop');
+      assert.match(key, new RegExp(`^ut_${record.id}_[\\w-]{43}$`));
+      assert.deepEqual(await other.lookUp(key), { state: 'active', id: record.id, name: 'laptop' });
+      assert.equal(await other.isEmpty(), false);
+    });
+
+    test('any change to a key makes it another one', async () => {
+      const { key } = await keys.create('laptop');
+      await fc.assert(
+        fc.asyncProperty(
+          fc.nat(key.length - 1),
+          fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 1 }),
+          async (at, character) => {
+            const changed = key.slice(0, at) + character + key.slice(at + 1);
+            assert.equal((await keys.lookUp(changed)).state, changed === key ? 'active' : 'unknown');
+          },
+        ),
+        { seed: 7 },
+      );
+      assert.deepEqual(await keys.lookUp(''), { state: 'unknown' });
+      assert.deepEqual(await keys.lookUp('a-key-of-some-other-kind'), { state: 'unknown' });
+    });
+
+    test('a key expires at its time', async () => {
+      const { key, record } = await keys.create('for a while', { expiresAt: inAnHour() });
+      assert.deepEqual(record.expiresAt, inAnHour());
+      stores.advance(HOUR - 1);
+      assert.equal((await other.lookUp(key)).state, 'active');
+      assert.equal(await other.isEmpty(), false);
+      stores.advance(1);
+      assert.deepEqual(await other.lookUp(key), { state: 'expired' });
+      assert.equal(await other.isEmpty(), true);
+    });
+
+    test('a revoked key is revoked everywhere, and cannot be revoked twice', async () => {
+      const { key, record } = await keys.create('phone');
+      const answer = await other.revoke(record.id);
+      assert.deepEqual(answer, { revoked: { ...record, revokedAt: new Date(stores.now()) } });
+      assert.deepEqual(await keys.lookUp(key), { state: 'revoked' });
+      const guessed = key.slice(0, -1) + (key.endsWith('A') ? 'E' : 'A');
+      assert.deepEqual(
+        await keys.lookUp(guessed),
+        { state: 'unknown' },
+        'whoever only knows its id learns nothing',
+      );
+      assert.deepEqual(await keys.revoke(record.id), { why: 'unknown' });
+      assert.deepEqual(await keys.revoke('never there'), { why: 'unknown' });
+      assert.equal(await keys.isEmpty(), true);
+    });
+
+    test('a key is revoked by its name where only one active key has it', async () => {
+      const ended = await keys.create('me', { expiresAt: inAnHour() });
+      stores.advance(HOUR);
+      const { key } = await keys.create('me');
+      assert.ok('revoked' in (await keys.revoke('me')));
+      assert.equal((await keys.lookUp(key)).state, 'revoked');
+      assert.equal((await keys.lookUp(ended.key)).state, 'expired');
+      const twins = [await keys.create('us'), await keys.create('us')] as const;
+      assert.deepEqual(await keys.revoke('us'), { why: 'ambiguous' });
+      for (const twin of twins) assert.equal((await keys.lookUp(twin.key)).state, 'active');
+      assert.ok('revoked' in (await keys.revoke(twins[0].record.id)));
+      assert.ok('revoked' in (await keys.revoke('us')));
+      assert.equal((await keys.lookUp(twins[1].key)).state, 'revoked');
+    });
+
+    test('an id goes before a name', async () => {
+      const { key, record } = await keys.create('laptop');
+      const odd = await keys.create(record.id);
+      await keys.revoke(record.id);
+      assert.equal((await keys.lookUp(key)).state, 'revoked');
+      assert.equal((await keys.lookUp(odd.key)).state, 'active');
+    });
+
+    test('revoking ends the unfinished requests of the key, and no others', async () => {
+      const { requests } = first;
+      const mine = (await keys.create('mine')).record.id;
+      const theirs = (await keys.create('theirs')).record.id;
+      const request = { uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
+      const part = { number: 1, blob: '1-b', etag: 'e', bytes: 1 };
+      const limits = { maxRequestBytes: 9, maxOwnerBytes: 9 };
+      const queued = async (id: string) => {
+        await requests.create({ ...request, id, owner: mine });
+        await requests.addPart(id, part, limits);
+        await requests.complete(id, new Map([[1, 'e']]));
+      };
+      for (const [id, owner] of [
+        ['uploading', mine],
+        ['theirs', theirs],
+      ] as const) {
+        await requests.create({ ...request, id, owner });
+        await requests.addPart(id, part, limits);
+      }
+      await queued('completed');
+      const done = await requests.claim({ leaseMs: 1_000, running: [] });
+      await requests.finish('completed', done?.lease ?? '', { result: 'r' });
+      await queued('processing');
+      const running = await requests.claim({ leaseMs: 1_000, running: [] });
+      await queued('queued');
+
+      await other.revoke(mine);
+
+      for (const id of ['uploading', 'queued', 'processing']) {
+        assert.equal(await requests.find(id), null, id);
+        assert.deepEqual(await requests.parts(id), [], id);
+        assert.equal(await requests.delete(id, mine), 'already');
+      }
+      const lease = running?.lease ?? '';
+      assert.equal(await requests.renew('processing', lease, { leaseMs: 1_000, progress: 0.5 }), false);
+      assert.equal(await requests.claim({ leaseMs: 1_000, running: [] }), null);
+      assert.equal((await requests.find('completed'))?.state, 'completed');
+      assert.equal((await requests.find('theirs'))?.state, 'uploading');
+      assert.deepEqual(await requests.needingBlobs(['uploading', 'queued', 'processing', 'theirs']), [
+        'theirs',
+      ]);
+    });
+
+    test('the list has every key, the newest first, and when it was made, used and ended', async () => {
+      const old = await keys.create('old');
+      stores.advance(HOUR);
+      const young = await keys.create('young');
+      const used = stores.now() + 1_000;
+      await keys.noteUses(new Map([[old.record.id, used]]));
+      await other.noteUses(
+        new Map([
+          [old.record.id, used - 500],
+          ['of no stored key', used],
+        ]),
+      );
+      await keys.noteUses(new Map());
+      await keys.revoke(young.record.id);
+      assert.deepEqual(await other.list(), [
+        { ...young.record, revokedAt: new Date(stores.now()) },
+        { ...old.record, lastUsedAt: new Date(used) },
+      ]);
+      assert.deepEqual(old.record, {
+        id: old.record.id,
+        name: 'old',
+        createdAt: new Date(stores.now() - HOUR),
+        lastUsedAt: null,
+        expiresAt: null,
+        revokedAt: null,
+      });
+    });
+  });
+}

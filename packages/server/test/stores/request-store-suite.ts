@@ -1,0 +1,457 @@
+// What every RequestStore must do, whatever it keeps requests in.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { Claim, NewRequest, Part, RequestStore } from '../../src/stores/request-store.ts';
+import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
+
+const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 250 };
+const LEASE = 10_000;
+
+export function requestStoreSuite(factory: StoresFactory): void {
+  describe(`requests in ${factory.name}`, () => {
+    let stores: TestStores;
+    let store: RequestStore;
+    let other: RequestStore;
+
+    before(async () => {
+      stores = await factory.make();
+      ({ requests: store } = await stores.open());
+      ({ requests: other } = await stores.open());
+    });
+    beforeEach(() => stores.clear());
+    after(() => stores.close());
+
+    async function uploading(more: Partial<NewRequest> = {}): Promise<string> {
+      const request = {
+        id: randomUUID(),
+        owner: 'somebody',
+        uploadId: randomUUID(),
+        model: '5emotions',
+        intervalSeconds: 7,
+        partCount: 1,
+        ...more,
+      };
+      await store.create(request);
+      return request.id;
+    }
+    function part(number: number, bytes = 10, etag = `etag-${number}`): Part {
+      return { number, blob: `${number}-${randomUUID()}`, etag, bytes };
+    }
+    const named = (...numbers: number[]) => new Map(numbers.map((number) => [number, `etag-${number}`]));
+    async function queued(more: Partial<NewRequest> = {}): Promise<string> {
+      const id = await uploading(more);
+      assert.equal((await store.addPart(id, part(1), LIMITS)).added, true);
+      assert.equal(await store.complete(id, named(1)), true);
+      return id;
+    }
+    async function claim(from = store, running: string[] = []): Promise<Claim> {
+      const claimed = await from.claim({ leaseMs: LEASE, running });
+      assert.ok(claimed, 'there is nothing to claim');
+      return claimed;
+    }
+    const nothingToClaim = async (from = store, running: string[] = []) =>
+      assert.equal(await from.claim({ leaseMs: LEASE, running }), null);
+    async function completed(result = '{"a":1}'): Promise<string> {
+      await queued();
+      const { request, lease } = await claim();
+      assert.equal(await store.finish(request.id, lease, { result }), true);
+      return request.id;
+    }
+    const stateOf = async (id: string) => (await other.find(id))?.state;
+
+    test('a new request is uploading for 24 hours, and another process sees it whole', async () => {
+      const request = {
+        id: randomUUID(),
+        owner: 'somebody',
+        uploadId: 'u',
+        model: '5emotions',
+        intervalSeconds: 7,
+        partCount: 2,
+      };
+      const created = await store.create(request);
+      const createdAt = stores.now();
+      const expected = { ...request, state: 'uploading', progress: 0, createdAt, expiresAt: createdAt + DAY };
+      assert.deepEqual(created, expected);
+      assert.deepEqual(await other.find(request.id), expected);
+      assert.equal(await other.find(randomUUID()), null);
+    });
+
+    describe('parts', () => {
+      test('come back in order, and progress counts them', async () => {
+        const id = await uploading({ partCount: 4 });
+        const [first, second] = [part(1), part(2)];
+        await store.addPart(id, second, LIMITS);
+        await other.addPart(id, first, LIMITS);
+        assert.deepEqual(await store.parts(id), [first, second]);
+        assert.equal((await store.find(id))?.progress, 0.5);
+      });
+
+      test('that come again take the place of the first, which is named', async () => {
+        const id = await uploading();
+        const before = part(1);
+        const now = part(1, 20, 'other');
+        assert.deepEqual(await store.addPart(id, before, LIMITS), { added: true, replaced: null });
+        assert.deepEqual(await store.addPart(id, now, LIMITS), { added: true, replaced: before.blob });
+        assert.deepEqual(await store.parts(id), [now]);
+      });
+
+      test('are limited in their sum; one that comes again counts once', async () => {
+        const id = await uploading({ partCount: 2 });
+        await store.addPart(id, part(1, 60), LIMITS);
+        assert.equal((await store.usage(id, 2)).bytesOfOtherParts, 60);
+        assert.equal((await store.usage(id, 1)).bytesOfOtherParts, 0);
+        const refused = await store.addPart(id, part(2, 41), LIMITS);
+        assert.deepEqual(refused, { added: false, why: 'file_too_large' });
+        assert.equal((await store.addPart(id, part(1, 100), LIMITS)).added, true);
+        assert.equal((await store.addPart(id, part(1, 59), LIMITS)).added, true);
+        assert.equal((await store.addPart(id, part(2, 41), LIMITS)).added, true);
+      });
+
+      test('are limited for their owner over all requests, with what is stored now', async () => {
+        const first = await uploading();
+        const second = await uploading();
+        const third = await uploading({ partCount: 2 });
+        await store.addPart(await uploading({ owner: 'somebody else' }), part(1, 100), LIMITS);
+        for (const id of [first, second]) await store.addPart(id, part(1, 100), LIMITS);
+        await store.addPart(third, part(1, 30), LIMITS);
+        assert.deepEqual(await other.usage(third, 1), { bytesOfOtherParts: 0, bytesOfOwner: 200 });
+        assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 30, bytesOfOwner: 230 });
+        const refused = await store.addPart(third, part(2, 21), LIMITS);
+        assert.deepEqual(refused, { added: false, why: 'storage_limit', usedBytes: 230 });
+        assert.equal((await store.addPart(third, part(1, 50), LIMITS)).added, true, 'in place of its 30');
+        await store.deleteParts(first);
+        await store.delete(second, 'somebody');
+        assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 50, bytesOfOwner: 50 });
+        assert.equal((await store.addPart(third, part(2, 50), LIMITS)).added, true);
+      });
+
+      test('no longer change once it is queued', async () => {
+        const id = await queued();
+        assert.deepEqual(await store.addPart(id, part(1), LIMITS), { added: false, why: 'not_uploading' });
+        const unknown = await store.addPart(randomUUID(), part(1), LIMITS);
+        assert.deepEqual(unknown, { added: false, why: 'not_uploading' });
+      });
+
+      test('are forgotten when their blobs are erased; the request stays', async () => {
+        const id = await completed();
+        await store.deleteParts(id);
+        assert.deepEqual(await store.parts(id), []);
+        assert.equal(await stateOf(id), 'completed');
+        assert.deepEqual(await store.outcome(id), { result: '{"a":1}' });
+      });
+    });
+
+    describe('completing', () => {
+      test('needs exactly the parts that arrived, with their ETags', async () => {
+        const id = await uploading({ partCount: 2 });
+        await store.addPart(id, part(1), LIMITS);
+        assert.equal(await store.complete(id, named(1)), false);
+        assert.equal(await store.complete(id, named(1, 2)), false);
+        await store.addPart(id, part(2), LIMITS);
+        assert.equal(await store.complete(id, named(1)), false);
+        assert.equal(await store.complete(id, new Map([...named(1), [2, 'wrong']])), false);
+        assert.equal(await store.complete(id, named(1, 2, 3)), false);
+        assert.equal(await stateOf(id), 'uploading');
+        assert.equal(await store.complete(id, named(1, 2)), true);
+        assert.equal(await store.complete(id, named(1, 2)), false, 'a second time changes nothing');
+        assert.equal(await stateOf(id), 'queued');
+      });
+
+      test('needs to be told of every part that arrived', async () => {
+        const id = await uploading({ partCount: 1 });
+        for (const number of [1, 2]) await store.addPart(id, part(number), LIMITS);
+        assert.equal(await store.complete(id, named(1)), false);
+      });
+
+      test('takes hundreds of parts in one step', async () => {
+        const numbers = Array.from({ length: 300 }, (_, i) => i + 1);
+        const id = await uploading({ partCount: numbers.length });
+        for (const number of numbers) await store.addPart(id, part(number, 0), LIMITS);
+        assert.equal(await store.complete(id, named(...numbers)), true);
+      });
+    });
+
+    describe('claiming', () => {
+      test('goes by how long requests have been queued, and gives each to one worker', async () => {
+        const late = await uploading();
+        const ids: string[] = [];
+        for (let i = 0; i < 3; i++) {
+          stores.advance(1);
+          ids.push(await queued());
+        }
+        stores.advance(1);
+        await store.addPart(late, part(1), LIMITS);
+        await store.complete(late, named(1));
+        const claims = [await claim(), await claim(other), await claim(), await claim(other)];
+        assert.deepEqual(
+          claims.map(({ request }) => request.id),
+          [...ids, late],
+        );
+        assert.equal(new Set(claims.map(({ lease }) => lease)).size, 4);
+        await nothingToClaim();
+      });
+
+      test('at the same moment from many sides gives each request out once', async () => {
+        const ids = [];
+        for (let i = 0; i < 10; i++) ids.push(await queued());
+        const claims = await Promise.all(
+          Array.from({ length: 20 }, (_, i) =>
+            (i % 2 ? store : other).claim({ leaseMs: LEASE, running: [] }),
+          ),
+        );
+        const given = claims.filter((found) => found !== null).map(({ request }) => request.id);
+        assert.deepEqual(given.sort(), ids.sort());
+      });
+
+      test('tells the worker all about the request', async () => {
+        const id = await queued();
+        const { request, failedAttempts } = await claim();
+        assert.deepEqual(request, await other.find(id));
+        assert.equal(request.state, 'processing');
+        assert.equal(failedAttempts, 0);
+      });
+
+      test('takes over a lease that ran out, and counts a failed attempt', async () => {
+        const id = await queued();
+        const first = await claim();
+        stores.advance(LEASE);
+        await nothingToClaim(other);
+        stores.advance(1);
+        const second = await claim(other);
+        assert.deepEqual([second.request.id, second.failedAttempts], [id, 1]);
+        assert.notEqual(second.lease, first.lease);
+        stores.advance(LEASE + 1);
+        assert.equal((await claim()).failedAttempts, 2);
+      });
+
+      test('takes a lease that ran out before what was queued later', async () => {
+        const id = await queued();
+        await claim();
+        stores.advance(1);
+        await queued();
+        stores.advance(LEASE + 1);
+        assert.equal((await claim()).request.id, id);
+      });
+
+      test('never takes a lease that this process knows to be alive, however late it is', async () => {
+        const { id } = await store.find(await queued()).then((found) => found ?? assert.fail());
+        const { lease } = await claim();
+        stores.advance(100 * LEASE);
+        await nothingToClaim(store, ['another', lease]);
+        assert.equal(await store.renew(id, lease, { leaseMs: LEASE, progress: 0.5 }), true);
+        await nothingToClaim(other);
+      });
+    });
+
+    describe('a lease', () => {
+      test('stays while it is renewed, and progress is seen', async () => {
+        const id = await queued();
+        const { lease } = await claim();
+        for (const progress of [0.25, 0.5, 0.75]) {
+          stores.advance(LEASE - 1);
+          assert.equal(await store.renew(id, lease, { leaseMs: LEASE, progress }), true);
+          await nothingToClaim(other);
+          assert.equal((await other.find(id))?.progress, progress);
+        }
+      });
+
+      test('is all that lets a worker change its request', async () => {
+        const id = await queued();
+        const { lease } = await claim();
+        assert.equal(await other.renew(id, 'another', { leaseMs: LEASE, progress: 0.9 }), false);
+        assert.equal(await other.requeue(id, 'another', { countAttempt: true }), false);
+        assert.equal(await other.finish(id, 'another', { result: '{}' }), false);
+        assert.deepEqual(await store.find(id).then((found) => [found?.state, found?.progress]), [
+          'processing',
+          0,
+        ]);
+        assert.equal(await other.finish(id, lease, { result: '{}' }), true);
+      });
+
+      test('that was taken over changes nothing any more', async () => {
+        const id = await queued();
+        const { lease: late } = await claim();
+        stores.advance(LEASE + 1);
+        const { lease } = await claim(other);
+        assert.equal(await store.renew(id, late, { leaseMs: LEASE, progress: 0.9 }), false);
+        assert.equal(await store.requeue(id, late, { countAttempt: true }), false);
+        assert.equal(await store.finish(id, late, { result: 'late' }), false);
+        assert.equal(await store.outcome(id), null);
+        assert.equal(await other.finish(id, lease, { result: 'right' }), true);
+        assert.deepEqual(await store.outcome(id), { result: 'right' });
+      });
+    });
+
+    describe('requeueing', () => {
+      test('counts a failed attempt only where the worker says so', async () => {
+        const id = await queued();
+        const first = await claim();
+        await store.renew(id, first.lease, { leaseMs: LEASE, progress: 0.5 });
+        assert.equal(await store.requeue(id, first.lease, { countAttempt: false }), true);
+        const back = await other.find(id);
+        assert.deepEqual([back?.state, back?.progress], ['queued', 0]);
+        const second = await claim(other);
+        assert.equal(second.failedAttempts, 0);
+        assert.equal(await other.requeue(id, second.lease, { countAttempt: true }), true);
+        assert.equal((await claim()).failedAttempts, 1);
+        assert.equal(await store.requeue(id, second.lease, { countAttempt: true }), false);
+      });
+
+      test('keeps the place in the queue', async () => {
+        const id = await queued();
+        stores.advance(1);
+        await queued();
+        const { lease } = await claim();
+        stores.advance(1);
+        await store.requeue(id, lease, { countAttempt: false });
+        assert.equal((await claim()).request.id, id);
+      });
+    });
+
+    describe('a finished request', () => {
+      test('has its result, and does not change again', async () => {
+        const id = await queued();
+        const { lease } = await claim();
+        const result = JSON.stringify({
+          emotions: Array.from({ length: 5_000 }, (_, t) => ({ t, emotion: 'sad' })),
+        });
+        assert.equal(await store.outcome(id), null);
+        assert.equal(await store.finish(id, lease, { result }), true);
+        const found = await other.find(id);
+        assert.deepEqual([found?.state, found?.progress], ['completed', 1]);
+        assert.equal(await store.finish(id, lease, { result: 'again' }), false);
+        assert.equal(await store.requeue(id, lease, { countAttempt: false }), false);
+        assert.equal(await store.renew(id, lease, { leaseMs: LEASE, progress: 0 }), false);
+        assert.equal(await store.complete(id, named(1)), false);
+        stores.advance(2 * LEASE);
+        await nothingToClaim();
+        assert.deepEqual(await other.outcome(id), { result });
+      });
+
+      test('that failed has the reason with its figures', async () => {
+        const id = await queued();
+        const { lease } = await claim();
+        const failure = { code: 'audio_too_short' as const, detail: 'short', figures: { min_seconds: 5 } };
+        assert.equal(await store.finish(id, lease, { failure }), true);
+        assert.equal(await stateOf(id), 'failed');
+        assert.deepEqual(await other.outcome(id), { failure });
+      });
+    });
+
+    describe('24 hours after it was made a request', () => {
+      test('is expired at once, before anybody sweeps, and nobody can change it', async () => {
+        const done = await completed();
+        const open = await uploading();
+        const waiting = await queued();
+        const { lease } = await claim();
+        stores.advance(DAY - 1);
+        assert.equal(await stateOf(done), 'completed');
+        stores.advance(1);
+        for (const id of [done, open, waiting]) {
+          assert.equal(await stateOf(id), 'expired');
+          assert.equal(await store.outcome(id), null);
+        }
+        assert.deepEqual(await store.addPart(open, part(1), LIMITS), { added: false, why: 'not_uploading' });
+        assert.equal(await store.complete(open, named(1)), false);
+        assert.equal(await store.renew(waiting, lease, { leaseMs: LEASE, progress: 1 }), false);
+        assert.equal(await store.requeue(waiting, lease, { countAttempt: true }), false);
+        assert.equal(await store.finish(waiting, lease, { result: 'late' }), false);
+        await nothingToClaim();
+        assert.deepEqual(await store.needingBlobs([done, open, waiting]), []);
+      });
+
+      test('loses everything but id, owner and times in the sweep, and after 24 hours more these', async () => {
+        const id = await completed();
+        const waiting = await queued({ uploadId: 'the upload', model: 'the model' });
+        stores.advance(DAY / 2);
+        const young = await uploading();
+        stores.advance(DAY / 2);
+        await store.expire();
+        assert.equal(await stateOf(young), 'uploading');
+        assert.equal(await store.outcome(id), null);
+        const left = await other.find(waiting);
+        assert.deepEqual([left?.id, left?.owner, left?.state], [waiting, 'somebody', 'expired']);
+        assert.ok(!JSON.stringify(left).includes('the '));
+        assert.deepEqual(await store.parts(waiting), []);
+        assert.equal((await store.usage(young, 1)).bytesOfOwner, 0);
+        assert.deepEqual(await store.countByState(), { uploading: 1, expired: 2 });
+        stores.advance(DAY - 1);
+        await store.expire();
+        assert.equal(await stateOf(id), 'expired');
+        stores.advance(1);
+        assert.equal(await stateOf(id), undefined, 'also before the sweep');
+        await store.expire();
+        assert.deepEqual(await store.countByState(), { expired: 1 });
+      });
+    });
+
+    describe('deleting', () => {
+      test('leaves nothing for anybody, in any state', async () => {
+        const open = await uploading();
+        const waiting = await queued();
+        const { lease } = await claim();
+        const done = await completed();
+        for (const id of [open, waiting, done]) {
+          assert.equal(await other.delete(id, 'somebody'), 'deleted');
+          assert.equal(await store.find(id), null);
+          assert.deepEqual(await store.parts(id), []);
+          assert.equal(await store.outcome(id), null);
+        }
+        assert.equal(await store.renew(waiting, lease, { leaseMs: LEASE, progress: 0.5 }), false);
+        assert.equal(await store.finish(waiting, lease, { result: 'late' }), false);
+        assert.equal((await store.addPart(open, part(1), LIMITS)).added, false);
+        stores.advance(2 * LEASE);
+        await nothingToClaim();
+        assert.deepEqual(await store.needingBlobs([open, waiting, done]), []);
+        assert.deepEqual(await store.countByState(), {});
+      });
+
+      test('again is known until 24 hours after the request would have expired', async () => {
+        const id = await completed();
+        await store.delete(id, 'somebody');
+        assert.equal(await other.delete(id, 'somebody'), 'already');
+        stores.advance(2 * DAY - 1);
+        await store.expire();
+        assert.equal(await store.find(id), null, 'and never answered as expired');
+        assert.equal(await other.delete(id, 'somebody'), 'already');
+        stores.advance(1);
+        assert.equal(await other.delete(id, 'somebody'), 'unknown', 'also before the sweep');
+        await store.expire();
+        assert.equal(await other.delete(id, 'somebody'), 'unknown');
+      });
+
+      test('is for the owner alone', async () => {
+        const id = await completed();
+        assert.equal(await store.delete(id, 'somebody else'), 'unknown');
+        assert.equal(await stateOf(id), 'completed');
+        await store.delete(id, 'somebody');
+        assert.equal(await store.delete(id, 'somebody else'), 'unknown');
+        assert.equal(await store.delete(randomUUID(), 'somebody'), 'unknown');
+      });
+    });
+
+    test('only unfinished requests need their blobs', async () => {
+      const open = await uploading();
+      const done = await completed();
+      const processing = await queued();
+      await claim();
+      const waiting = await queued();
+      const needing = await store.needingBlobs([open, done, processing, waiting, randomUUID()]);
+      assert.deepEqual(needing.sort(), [open, processing, waiting].sort());
+      assert.deepEqual(await store.needingBlobs([]), []);
+    });
+
+    test('states are counted', async () => {
+      await completed();
+      await queued();
+      await claim();
+      await queued();
+      await uploading();
+      const counts = { uploading: 1, queued: 1, processing: 1, completed: 1 };
+      assert.deepEqual(await store.countByState(), counts);
+      await store.checkWritable();
+      assert.deepEqual(await other.countByState(), counts);
+    });
+  });
+}

@@ -1,0 +1,10 @@
+import { keyStoreSuite } from './key-store-suite.ts';
+import { requestStateMachineSuite } from './request-state-machine-suite.ts';
+import { requestStoreSuite } from './request-store-suite.ts';
+import { local, threaded } from './support/factories.ts';
+
+for (const factory of [local, threaded]) {
+  requestStoreSuite(factory);
+  keyStoreSuite(factory);
+}
+requestStateMachineSuite(local);

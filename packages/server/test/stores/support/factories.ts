@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { DATABASE_FILE } from '../../../src/stores/database.ts';
+import { openLocalStores, type Stores } from '../../../src/stores/local-stores.ts';
+import { openThreadedStores } from '../../../src/stores/threaded-stores.ts';
+
+export const START = Date.UTC(2030, 0, 1);
+export const SECOND = 1_000;
+export const HOUR = 60 * 60 * SECOND;
+export const DAY = 24 * HOUR;
+
+/** One way to keep requests and keys. */
+export interface StoresFactory {
+  readonly name: string;
+  /** A store of its own, with a clock that only the test moves. */
+  make(): Promise<TestStores>;
+}
+
+export interface TestStores {
+  /** May be called again: another process on the same store. */
+  open(): Promise<Stores>;
+  /** By the clock of the store. */
+  now(): number;
+  advance(ms: number): void;
+  /** As new. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const local: StoresFactory = {
+  name: 'SQLite',
+  make: async () => {
+    let ms = START;
+    return testStores(await tempDir(), {
+      open: (dataDir) => openLocalStores({ dataDir, now: () => ms }),
+      now: () => ms,
+      advance: (by) => {
+        ms += by;
+      },
+    });
+  },
+};
+
+export const threaded: StoresFactory = {
+  name: 'SQLite on a thread of its own',
+  make: async () => {
+    const controls = new ThreadControls();
+    return testStores(await tempDir(), {
+      open: (dataDir) => openThreadedStores({ dataDir, startThread: controls.startThread }),
+      now: () => controls.now(),
+      advance: (by) => controls.advance(by),
+    });
+  },
+};
+
+/** What a test can do to real store threads: move their clock, make them hang, end them. */
+export class ThreadControls {
+  readonly threads: Worker[] = [];
+  readonly #shared = new SharedArrayBuffer(16);
+  readonly #clock = new Float64Array(this.#shared, 0, 1).fill(START);
+  readonly #hangs = new Int32Array(this.#shared, 8, 1);
+
+  readonly startThread = ({ dataDir }: { dataDir: string }): Worker => {
+    const workerData = { dataDir, shared: this.#shared };
+    const thread = new Worker(new URL('./controlled-thread.ts', import.meta.url), {
+      workerData,
+      execArgv: [],
+    });
+    this.threads.push(thread);
+    return thread;
+  };
+
+  now(): number {
+    return this.#clock[0] ?? 0;
+  }
+
+  advance(ms: number): void {
+    this.#clock[0] = this.now() + ms;
+  }
+
+  /** In the middle of the next call that looks at the clock, as a disk that does not answer would make it. */
+  hang(): void {
+    Atomics.store(this.#hangs, 0, 1);
+  }
+
+  goOn(): void {
+    Atomics.store(this.#hangs, 0, 0);
+    Atomics.notify(this.#hangs, 0);
+  }
+}
+
+const folders: string[] = [];
+after(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true });
+});
+
+/** Goes away after all tests of the file. */
+export async function tempDir(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'undertone-test-'));
+  folders.push(folder);
+  return folder;
+}
+
+function testStores(
+  dataDir: string,
+  { open, now, advance }: { open(dataDir: string): Promise<Stores> } & Pick<TestStores, 'now' | 'advance'>,
+): TestStores {
+  const opened: Stores[] = [];
+  return {
+    now,
+    advance,
+    open: async () => {
+      const stores = await open(dataDir);
+      opened.push(stores);
+      return stores;
+    },
+    clear: async () => {
+      const database = new DatabaseSync(join(dataDir, DATABASE_FILE), { timeout: 5_000 });
+      database.exec('DELETE FROM parts; DELETE FROM results; DELETE FROM requests; DELETE FROM keys;');
+      database.close();
+    },
+    close: async () => {
+      for (const stores of opened) await stores.close();
+    },
+  };
+}

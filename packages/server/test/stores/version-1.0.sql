@@ -1,0 +1,77 @@
+-- A data folder of version 1.0, with requests in every state. Made by that version's own stores (commit cfddefa:
+-- openDatabase, SqliteKeyStore, SqliteRequestStore, SqliteJobQueue, with a clock that started on 1 January 2030), then
+-- written out as SQL: schema, rows as quote() shows them, user_version.
+-- Active key: ut_9827c7f1dc9c_3P9jZuZE1JaNWunCGlt5olKXoo_Yyymp8gXtKNT1HBs
+-- Revoked key: ut_7d6bdc1694a1_tInoDfqYogDqDQ9pdX2gHeCfeGZusoUeDvayMzPEtXk
+-- Time of the last step: 1893456100000
+PRAGMA journal_mode = WAL;
+CREATE TABLE keys (
+  id           TEXT PRIMARY KEY,
+  name         TEXT NOT NULL,
+  hash         BLOB NOT NULL,
+  created_at   INTEGER NOT NULL, -- milliseconds since 1970, as all times here
+  last_used_at INTEGER,
+  revoked_at   INTEGER
+) STRICT;
+CREATE TABLE requests (
+  id               TEXT PRIMARY KEY,
+  owner            TEXT NOT NULL, -- id of the key that made it
+  upload_id        TEXT NOT NULL,
+  model            TEXT NOT NULL,
+  interval_seconds INTEGER NOT NULL,
+  part_count       INTEGER NOT NULL,
+  state            TEXT NOT NULL,
+  worker           TEXT, -- the lease under which it is being processed
+  progress         REAL NOT NULL DEFAULT 0,
+  result           TEXT, -- JSON, once completed
+  problem          TEXT, -- JSON, once failed
+  created_at       INTEGER NOT NULL,
+  expires_at       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX requests_by_state ON requests (state, expires_at);
+CREATE TABLE parts (
+  request_id TEXT NOT NULL REFERENCES requests (id) ON DELETE CASCADE,
+  number     INTEGER NOT NULL,
+  blob       TEXT NOT NULL, -- each arrival of a part is a blob of its own
+  etag       TEXT NOT NULL, -- MD5 in hexadecimal
+  bytes      INTEGER NOT NULL,
+  PRIMARY KEY (request_id, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE jobs (
+  request_id  TEXT PRIMARY KEY,
+  added_at    INTEGER NOT NULL,
+  deaths      INTEGER NOT NULL DEFAULT 0, -- workers lost over it
+  lease       TEXT,                       -- who holds it; null while it waits
+  lease_until INTEGER
+) STRICT;
+INSERT INTO keys VALUES ('9827c7f1dc9c', 'laptop', X'F8996BC78C534F9F5C7E1165C19FEA2884C79FB93EB29DBDE2A30253B421BB70', 1893456000000, 1893456001000, NULL);
+INSERT INTO keys VALUES ('7d6bdc1694a1', 'phone', X'D185C27C5D26B64BB60E36199EB15BE5A7B39769FA99C5A9820BA1DFF9298BE0', 1893456001000, NULL, 1893456001000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000001', '9827c7f1dc9c', 'upload of expired', '7emotions', 10, 2, 'expired', NULL, 1.0, NULL, NULL, 1893369691000, 1893456091000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000002', '9827c7f1dc9c', 'upload of completed', '7emotions', 10, 2, 'completed', NULL, 1.0, '{"request_id":"x","status":"completed","emotions":[{"t":"00:00","emotion":"sad","confidence":0.9}]}', NULL, 1893456062000, 1893542462000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000003', '9827c7f1dc9c', 'upload of failed', '7emotions', 10, 2, 'failed', NULL, 1.0, NULL, '{"code":"audio_too_short","detail":"The recording is too short.","figures":{"min_seconds":5,"actual_seconds":2}}', 1893456063000, 1893542463000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000004', '9827c7f1dc9c', 'upload of lost', '7emotions', 10, 2, 'processing', '74a15b3f-b15c-44fe-a777-a4f44d24d850/71735706-6970-4e16-a38c-89f135ac7987', 0.0, NULL, NULL, 1893456094000, 1893542494000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000005', '9827c7f1dc9c', 'upload of held', '7emotions', 10, 2, 'processing', '74a15b3f-b15c-44fe-a777-a4f44d24d850/dd768be4-f838-4861-bcdb-e61e43d4fb65', 0.25, NULL, NULL, 1893456095000, 1893542495000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000006', '9827c7f1dc9c', 'upload of released', '7emotions', 10, 2, 'processing', '74a15b3f-b15c-44fe-a777-a4f44d24d850/a16b7916-f805-47e9-8536-35f2d456b9c4', 0.0, NULL, NULL, 1893456096000, 1893542496000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000007', '9827c7f1dc9c', 'upload of second', '7emotions', 10, 2, 'queued', NULL, 0.0, NULL, NULL, 1893456097000, 1893542497000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000008', '9827c7f1dc9c', 'upload of third', '7emotions', 10, 2, 'queued', NULL, 0.0, NULL, NULL, 1893456098000, 1893542498000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000009', '9827c7f1dc9c', 'upload of jobless', '7emotions', 10, 2, 'queued', NULL, 0.0, NULL, NULL, 1893456099000, 1893542499000);
+INSERT INTO requests VALUES ('00000000-0000-4000-8000-000000000010', '9827c7f1dc9c', 'upload of uploading', '7emotions', 10, 2, 'uploading', NULL, 0.0, NULL, NULL, 1893456100000, 1893542500000);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000004', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000004', 2, '2-blob', '22222222222222222222222222222222', 200);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000005', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000005', 2, '2-blob', '22222222222222222222222222222222', 200);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000006', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000006', 2, '2-blob', '22222222222222222222222222222222', 200);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000007', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000007', 2, '2-blob', '22222222222222222222222222222222', 200);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000008', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000008', 2, '2-blob', '22222222222222222222222222222222', 200);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000009', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000009', 2, '2-blob', '22222222222222222222222222222222', 200);
+INSERT INTO parts VALUES ('00000000-0000-4000-8000-000000000010', 1, '1-blob', '11111111111111111111111111111111', 100);
+INSERT INTO jobs VALUES ('00000000-0000-4000-8000-000000000004', 1893456095000, 1, '74a15b3f-b15c-44fe-a777-a4f44d24d850/71735706-6970-4e16-a38c-89f135ac7987', 1893456100000);
+INSERT INTO jobs VALUES ('00000000-0000-4000-8000-000000000005', 1893456096000, 0, '74a15b3f-b15c-44fe-a777-a4f44d24d850/dd768be4-f838-4861-bcdb-e61e43d4fb65', 1893456216000);
+INSERT INTO jobs VALUES ('00000000-0000-4000-8000-000000000006', 1893456097000, 1, NULL, NULL);
+INSERT INTO jobs VALUES ('00000000-0000-4000-8000-000000000007', 1893456098000, 0, NULL, NULL);
+INSERT INTO jobs VALUES ('00000000-0000-4000-8000-000000000008', 1893456099000, 1, NULL, NULL);
+PRAGMA user_version = 2;
