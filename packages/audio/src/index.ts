@@ -9,5 +9,5 @@ export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
 export { resampleAll } from './resample/resample.ts';
 export { readSamplesJson } from './samples-json.ts';
 export { openSound, type Sound } from './sound.ts';
-export type { PcmFormat } from './wav.ts';
+export { type Encoding, type PcmFormat, SAMPLE_BYTES } from './wav.ts';
 export { type AudioWindow, windows } from './windows.ts';

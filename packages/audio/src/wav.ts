@@ -1,7 +1,8 @@
 import type { ByteReader } from './byte-reader.ts';
 import { AudioError } from './errors.ts';
 
-const SAMPLE_BYTES = {
+/** The encodings that are read here, and what one sample takes. */
+export const SAMPLE_BYTES = {
   pcm8: 1,
   pcm16: 2,
   pcm24: 3,

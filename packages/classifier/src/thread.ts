@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { AudioError, MODEL_SAMPLE_RATE, resampleAll } from '@undertone/audio';
 import { Activity, type FromThread, type Outcome, type ThreadData, type ToThread } from './protocol.ts';
 import { openSession } from './session.ts';
-import { TaskRunner } from './tasks.ts';
+import { free, TaskRunner } from './tasks.ts';
 
 const { modelPath, models, activity: shared } = workerData as ThreadData;
 const activity = new Int32Array(shared);
@@ -59,8 +59,7 @@ try {
         markIdle();
         say(failure(id, error));
       }
-      // Up to 32 MB that need not wait for the garbage collector.
-      (task.data.buffer as ArrayBuffer).transfer(0);
+      free(task.data);
     } else if (message.kind === 'stop') {
       await session.release();
       parentPort?.close();
