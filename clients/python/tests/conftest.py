@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import AsyncEmotionClient, EmotionClient
-from undertone._tasks import TaskRunner
-from undertone._threads import ThreadRunner, _Lanes
+from undertone_client import AsyncEmotionClient, EmotionClient
 
 from .support.clients import Twin, scrambled
 from .support.flaky_server import FlakyServer
@@ -46,16 +44,10 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Waits are written down instead of slept through; all else is real."""
     written: list[int] = []
 
-    async def wait_in_task(_runner: Any, milliseconds: int) -> None:
+    async def wait(milliseconds: int) -> None:
         written.append(milliseconds)
 
-    def wait_in_lane(lanes: _Lanes, milliseconds: int) -> None:
-        lanes.check()
-        written.append(milliseconds)
-
-    monkeypatch.setattr(ThreadRunner, "_wait", lambda _runner, milliseconds: written.append(milliseconds))
-    monkeypatch.setattr(_Lanes, "wait", wait_in_lane)
-    monkeypatch.setattr(TaskRunner, "_wait", wait_in_task)
+    monkeypatch.setattr("undertone_client._retry.wait", wait)
     return written
 
 

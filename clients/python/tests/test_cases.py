@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import undertone
-from undertone import (
+import undertone_client
+from undertone_client import (
     ConfigError,
     EmotionClient,
     InvalidRequestIdError,
@@ -20,13 +20,13 @@ from undertone import (
     UndertoneError,
     UploadFailedError,
 )
-from undertone import _retry as retry
-from undertone._checks import NUMBERS
-from undertone._failure import failing_as
-from undertone._poll import check_request_id
-from undertone._source import base_name
-from undertone._upload import is_etag_of, plan_parts
-from undertone._urls import join_url, models_url, with_query
+from undertone_client import _retry as retry
+from undertone_client._checks import NUMBERS
+from undertone_client._failure import failing_as
+from undertone_client._poll import check_request_id
+from undertone_client._source import base_name
+from undertone_client._upload import is_etag_of, plan_parts
+from undertone_client._urls import join_url, models_url, with_query
 
 from .support.clients import scrambled
 from .support.flaky_server import Fault
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 CASES = json.loads((ROOT / "clients" / "cases.json").read_text(encoding="utf-8"))
 EXAMPLE_ID = CASES["requestIds"]["example"]
-SETTING_NAMES = {*(row["name"] for row in CASES["settings"]), *CASES["environment"]}
+SETTING_NAMES = {*(row["name"] for row in CASES["settings"]), *CASES["environment"], "showProgress", "baseUrl"}
 
 
 def named(row: dict[str, Any]) -> str:
@@ -103,8 +103,8 @@ def test_defaults_and_the_names_of_the_environment_variables(
     monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
 ) -> None:
     config = make_twin().client._config
-    for name in ("showProgress", "discreteUrl", "asynchUrl"):
-        assert getattr(config, snake(name) if name in SETTING_NAMES else "show_progress") == CASES["defaults"][name]
+    for name in {"showProgress", "baseUrl", "discreteUrl", "asynchUrl"} & CASES["defaults"].keys():
+        assert getattr(config, snake(name)) == CASES["defaults"][name]
     tries = inspect.signature(EmotionClient("k").asynch.classify).parameters["max_tries"]
     assert tries.default is CASES["defaults"]["classifyMaxTries"]
     for variable in CASES["environment"].values():
@@ -112,6 +112,15 @@ def test_defaults_and_the_names_of_the_environment_variables(
     from_environment = make_twin().client._config
     for name, variable in CASES["environment"].items():
         assert getattr(from_environment, snake(name)) == f"from {variable}"
+
+
+def test_where_requests_go(monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin) -> None:
+    for row in CASES["addresses"]:
+        with monkeypatch.context() as patched:
+            for variable, value in row["environment"].items():
+                patched.setenv(variable, value)
+            config = make_twin(**translated(row["options"])).client._config
+        assert (config.discrete_url, config.asynch_url) == (row["discreteUrl"], row["asynchUrl"]), row["name"]
 
 
 @pytest.mark.parametrize("row", CASES["config"], ids=named)
@@ -139,8 +148,8 @@ def test_waits_between_retries_and_what_retry_after_asks_for() -> None:
     for row in cases["retryAfterHeaders"]:
         now = row.get("now", "2026-01-01T00:00:00.000Z").replace("Z", "+00:00")
         assert retry.parse_retry_after(row["header"], datetime.fromisoformat(now).timestamp()) == row["seconds"]
-    assert set(cases["retryableStatuses"]) <= retry.RETRYABLE_STATUSES
-    assert not retry.RETRYABLE_STATUSES & set(cases["finalStatuses"])
+    assert set(cases["retryableStatuses"]) <= retry.ASYNCH_RETRIES.statuses
+    assert not retry.ASYNCH_RETRIES.statuses & set(cases["finalStatuses"])
 
 
 @pytest.mark.parametrize("row", CASES["backoff"]["schedules"], ids=named)
@@ -166,7 +175,7 @@ def test_the_schedule_of_retries(
     if row["ends"] is None:
         perform(twin, row["operation"], known, **upload)
     else:
-        with pytest.raises(getattr(undertone, row["ends"])):
+        with pytest.raises(getattr(undertone_client, row["ends"])):
             perform(twin, row["operation"], known, **upload)
     assert len(waits) == len(row["waits"])
     for wait, (least, most) in zip(waits, row["waits"]):

@@ -1,23 +1,20 @@
-"""Classify, progress, memory and Ctrl-C."""
+"""Classify, delete, progress and memory."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import time
-from typing import TYPE_CHECKING, Callable
+import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
-from undertone import EmotionClient, PredictionTimeoutError, Progress
+from undertone_client import InvalidRequestIdError, PredictionTimeoutError, Progress
 
 from .support.clients import MIB, scrambled
 from .support.flaky_server import TIMELINE, Fault, FlakyServer
-from .support.programs import run_on_terminal, start
+from .support.programs import run_on_terminal
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
     from .conftest import MakeTwin
@@ -29,11 +26,26 @@ def test_classify_sends_a_recording_and_waits_for_its_time_line_longer_than_twen
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.pending_polls = 130
-    result = make_twin(**flaky.settings).asynch.classify(RECORDING, model="7emotions", interval_seconds=2)
+    twin = make_twin(**flaky.settings)
+    result = twin.asynch.classify(RECORDING, model="7emotions", interval_seconds=2)
     assert result.to_dict()["emotions"] == TIMELINE
     query = flaky.uploads[result.request_id].query
     assert (query["model"], query["interval"]) == ("7emotions", "2")
     assert len(waits) == 130
+
+
+def test_classify_asks_often_at_first_then_every_five_seconds_or_at_the_interval_it_is_given(
+    flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    flaky.pending_polls = 30
+    twin = make_twin(**flaky.settings)
+    twin.asynch.classify(RECORDING)
+    assert waits[0] == 500
+    assert waits == sorted(waits)
+    assert set(waits[10:]) == {5000}
+    waits.clear()
+    twin.asynch.classify(RECORDING, interval=2000)
+    assert set(waits) == {2000}
 
 
 def test_classify_with_max_tries_gives_up_and_its_error_names_the_request_to_go_on_with(
@@ -44,14 +56,27 @@ def test_classify_with_max_tries_gives_up_and_its_error_names_the_request_to_go_
     with pytest.raises(PredictionTimeoutError) as caught:
         twin.asynch.classify(RECORDING, max_tries=2)
     assert twin.asynch.emotions(caught.value.request_id).to_dict()["emotions"] == TIMELINE
-    assert waits[0] == 5000
+    assert waits == [500, 5000]
 
 
-def test_delete_makes_the_service_forget_a_request(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_delete_has_the_service_delete_a_request(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**flaky.settings)
     request_id = twin.asynch.upload(RECORDING)
     twin.asynch.delete(request_id)
     assert flaky.deleted == {request_id}
+
+
+def test_a_deletion_whose_answer_is_lost_is_no_error_when_the_retry_finds_nothing_left(
+    flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    flaky.faults = lambda seen: Fault("silent") if (seen.route, seen.time) == ("delete", 0) else None
+    twin = make_twin(**flaky.settings)
+    request_id = twin.asynch.upload(RECORDING)
+    twin.asynch.delete(request_id)
+    assert flaky.deleted == {request_id}
+    assert (len(flaky.calls("delete")), len(waits)) == (2, 1)
+    with pytest.raises(InvalidRequestIdError):
+        twin.asynch.delete(request_id)
 
 
 @pytest.mark.usefixtures("waits")
@@ -82,9 +107,16 @@ def test_a_listener_that_fails_does_not_stop_the_upload(
     assert "on_progress raised" in caplog.text
 
 
+def test_progress_is_told_in_the_thread_of_the_caller(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    threads = set()
+    twin = make_twin(**flaky.settings)
+    twin.asynch.upload(RECORDING, on_progress=lambda _progress: threads.add(threading.current_thread()))
+    assert threads == {threading.current_thread()}
+
+
 MEASURED = """
-import asyncio, inspect, pathlib, re, sys, undertone
-client = getattr(undertone, sys.argv[1])()
+import asyncio, inspect, pathlib, re, sys, undertone_client
+client = getattr(undertone_client, sys.argv[1])()
 async def main():
     request_id = client.asynch.upload(sys.argv[2])
     if inspect.isawaitable(request_id): await request_id
@@ -116,72 +148,3 @@ def test_300_mb_with_the_default_settings_take_less_than_120_mb_of_memory_and_sh
     assert "Uploading: 100%|" in drawn
     assert drawn.count("\r") > 3
     assert int(out) < 120_000_000
-
-
-INTERRUPTED = """
-import json, sys, threading, time, undertone
-client = undertone.EmotionClient(part_size=1024 * 1024)
-print("ready", flush=True)
-try:
-    getattr(client.asynch, sys.argv[1])(*sys.argv[2:])
-except KeyboardInterrupt:
-    caught = time.time()
-    client.close()
-    print(json.dumps({"caught": caught, "threads": [thread.name for thread in threading.enumerate()]}))
-"""
-
-ASYNC_INTERRUPTED = """
-import asyncio, json, sys, threading, time, undertone
-async def main():
-    async with undertone.AsyncEmotionClient(part_size=1024 * 1024) as client:
-        print("ready", flush=True)
-        await getattr(client.asynch, sys.argv[1])(*sys.argv[2:])
-try:
-    asyncio.run(main())
-except KeyboardInterrupt:
-    threads = [thread.name for thread in threading.enumerate()]
-    print(json.dumps({"caught": time.time(), "threads": threads}))
-"""
-
-
-@pytest.mark.parametrize("program", [INTERRUPTED, ASYNC_INTERRUPTED], ids=["sync", "async"])
-def test_ctrl_c_stops_an_upload_at_once_cancels_it_and_leaves_no_thread_behind(
-    program: str, flaky: FlakyServer, tmp_path: Path
-) -> None:
-    flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route == "part" else None
-    path = tmp_path / "long.wav"
-    path.write_bytes(scrambled(8 * MIB))
-    process = start(program, flaky.environment, "upload", str(path))
-    until(lambda: len(flaky.calls("part")) == 3)
-    outcome = interrupt(process)
-    assert outcome["threads"] == ["MainThread"]
-    until(lambda: len(flaky.deleted) == 1)
-
-
-@pytest.mark.parametrize("program", [INTERRUPTED, ASYNC_INTERRUPTED], ids=["sync", "async"])
-def test_ctrl_c_ends_the_wait_for_a_result_and_the_request_goes_on(program: str, flaky: FlakyServer) -> None:
-    flaky.pending_polls = 1
-    with EmotionClient(**flaky.settings) as client:
-        request_id = client.asynch.upload(b"x")
-        process = start(program, flaky.environment, "emotions", request_id)
-        until(lambda: len(flaky.calls("prediction")) == 1)
-        assert interrupt(process)["threads"] == ["MainThread"]
-        assert client.asynch.emotions(request_id).status == "completed"
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def interrupt(process: subprocess.Popen[str]) -> dict[str, object]:
-    """Press Ctrl-C; tell what the program says then, which must be soon."""
-    pressed = time.time()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 0, err
-    said: dict[str, float] = json.loads(out.splitlines()[-1])
-    assert said["caught"] - pressed < 4
-    return dict(said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import logging
 import pickle
 import random
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import AsyncEmotionClient, ConfigError, UndertoneError, UploadFailedError
+from undertone_client import AsyncEmotionClient, ConfigError, RequestFailedError, UndertoneError, UploadFailedError
 
 from .support.clients import MIB, scrambled
-from .support.flaky_server import KEY, Fault, FlakyServer
+from .support.flaky_server import DISCRETE_ANSWER, KEY, Fault, FlakyServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,30 +168,91 @@ def test_no_log_and_no_error_gives_away_the_key_a_signature_or_the_name_of_the_f
     with pytest.raises(UploadFailedError) as caught:
         twin.asynch.upload(make_file(1000, "my-therapist.wav"))
     lines = [record.getMessage() for record in caplog.records]
-    assert sum(record.name == "undertone" for record in caplog.records) > 5
+    assert sum(record.name == "undertone_client" for record in caplog.records) > 5
     for text in [*lines, str(caught.value), repr(caught.value), repr(twin.client), repr(twin.client._config)]:
         for secret in (KEY, "secret-signature", "my-therapist"):
             assert secret not in text
 
 
-def test_a_server_that_is_not_there_is_said_to_be_so_with_the_cause(make_twin: MakeTwin, waits: list[int]) -> None:
+@pytest.fixture
+def vacant_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as vacant:
         vacant.bind(("127.0.0.1", 0))
-        asynch_url = f"http://127.0.0.1:{vacant.getsockname()[1]}/v1/asynch"
-    twin = make_twin(KEY, retry_attempts=2, asynch_url=asynch_url)
-    with pytest.raises(UploadFailedError, match=r"failed: .*\(after 2 retries\)") as caught:
+        return int(vacant.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_server_of_this_machine_that_is_not_running_is_an_error_at_once_that_says_what_to_do(
+    host: str, vacant_port: int, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    address = f"http://{host}:{vacant_port}"
+    twin = make_twin(KEY, base_url=address)
+    for operation, kind in ((twin.asynch.upload, UploadFailedError), (twin.discrete.emotions, RequestFailedError)):
+        with pytest.raises(kind, match=rf"No server is running at {address}\. Start one .*set SERVICE_URL") as caught:
+            operation(RECORDING)
+        assert (caught.value.code, caught.value.status) == ("connection_failed", None)
+        assert isinstance(caught.value.cause, Exception)
+    assert waits == []
+
+
+def test_a_server_elsewhere_that_refuses_connections_is_tried_again(
+    vacant_port: int, make_twin: MakeTwin, waits: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("undertone_client._answers.is_loopback", lambda _address: False)
+    twin = make_twin(KEY, retry_attempts=3, base_url=f"http://127.0.0.1:{vacant_port}")
+    with pytest.raises(UploadFailedError, match=r"failed: .*\(after 3 retries\)"):
         twin.asynch.upload(RECORDING)
-    assert (caught.value.code, caught.value.status) == ("connection_failed", None)
-    assert isinstance(caught.value.cause, Exception)
-    assert len(waits) == 2
+    with pytest.raises(RequestFailedError, match=r"failed: .*\(after 2 retries\)"):
+        twin.discrete.emotions(RECORDING)
+    assert len(waits) == 3 + 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [*(Fault("answer", status=status) for status in (429, 502, 503, 504)), Fault("cut"), Fault("silent")],
+    ids=["429", "502", "503", "504", "cut", "the answer gets lost"],
+)
+def test_a_short_recording_is_sent_again_twice(
+    fault: Fault, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    twin = make_twin(**flaky.settings, retry_attempts=0)
+    flaky.faults = lambda seen: fault if seen.time < 2 else None
+    assert twin.discrete.emotions(RECORDING).main_emotion == "happy"
+    assert [RECORDING in seen.body for seen in flaky.seen][-1]
+    assert 250 <= waits[0] <= 500 <= waits[1] <= 1000
+    flaky.seen.clear()
+    flaky.faults = lambda _seen: fault
+    with pytest.raises(RequestFailedError, match=r"\(after 2 retries\)"):
+        twin.discrete.emotions(RECORDING)
+    assert len(flaky.seen) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 408, 413, 422, 500])
+def test_a_short_recording_that_is_refused_for_good_is_not_sent_again(
+    status: int, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
+) -> None:
+    flaky.faults = lambda _seen: Fault("answer", status=status)
+    with pytest.raises(RequestFailedError) as caught:
+        make_twin(**flaky.settings).discrete.emotions(RECORDING)
+    assert (caught.value.status, len(flaky.seen), waits) == (status, 1, [])
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("3.25", 3.25), ("0", 0), ("soon", None), ("-1", None)])
+def test_the_seconds_of_speech_come_from_a_header(
+    header: str, seconds: float | None, flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    headers = {"content-type": "application/json", "x-speech-seconds": header}
+    flaky.faults = lambda _seen: Fault("answer", status=200, headers=headers, body=json.dumps(DISCRETE_ANSWER).encode())
+    assert make_twin(**flaky.settings).discrete.emotions(RECORDING).speech_seconds == seconds
 
 
 def test_a_server_that_never_answers_is_given_up_in_time(make_twin: MakeTwin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("undertone._upload._STALL_SECONDS", 0.3)
+    monkeypatch.setattr("undertone_client._upload._PART_TIMEOUT_SECONDS", 0.3)
     server = FlakyServer()
     server.faults = lambda seen: Fault("slow", seconds=1) if seen.route == "part" else None
     try:
-        with pytest.raises(UploadFailedError, match="no answer in time") as caught:
+        with pytest.raises(UploadFailedError, match="did not answer in time") as caught:
             make_twin(**server.settings).asynch.upload(RECORDING, max_retries=0)
         assert caught.value.code == "timed_out"
     finally:

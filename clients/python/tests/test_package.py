@@ -22,20 +22,20 @@ PROJECT = Path(__file__).parents[1]
 OLDEST = (3, 9)
 
 USE = """
-import asyncio, sys, undertone
-assert "site-packages" in undertone.__file__, undertone.__file__
+import asyncio, sys, undertone_client
+assert "site-packages" in undertone_client.__file__, undertone_client.__file__
 assert not {"numpy", "pandas", "matplotlib"} & set(sys.modules)
-with undertone.EmotionClient() as client:
+with undertone_client.EmotionClient() as client:
     once = client.discrete.emotions(sys.argv[1])
     timeline = client.asynch.classify(sys.argv[1], interval=1000)
 async def main():
-    async with undertone.AsyncEmotionClient() as client:
+    async with undertone_client.AsyncEmotionClient() as client:
         return await client.discrete.emotions(sys.argv[1])
 assert asyncio.run(main()) == once
 assert timeline._repr_html_().startswith("<svg")
 try:
-    undertone.prepare(sys.argv[1])
-except undertone.MissingPackageError as error:
+    undertone_client.prepare(sys.argv[1])
+except undertone_client.MissingPackageError as error:
     assert "pip install numpy" in str(error)
 print(once.main_emotion, timeline.emotions[0].t)
 """
@@ -89,9 +89,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package_its_types_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"undertone/__init__.py", "undertone/py.typed"} <= set(names)
+    assert {"undertone_client/__init__.py", "undertone_client/py.typed"} <= set(names)
     assert any(name.endswith("LICENSE") for name in names)
-    assert all(name.startswith(("undertone/", "undertone-")) for name in names)
+    assert all(name.startswith(("undertone_client/", "undertone_client-")) for name in names)
     metadata = next(name for name in names if name.endswith("METADATA"))
     lines = zipfile.ZipFile(wheel).read(metadata).decode().splitlines()
     needed = sorted(line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import ConfigError, MissingFileError, RequestFailedError, UploadFailedError
+from undertone_client import ConfigError, MissingFileError, RequestFailedError, UploadFailedError
 
 from .support.clients import MIB, scrambled
 

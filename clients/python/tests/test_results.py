@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from undertone import AsynchResult, DiscreteResult, MissingPackageError, ModelList, TimelineElement
-from undertone._drawing import MAX_BLOCKS, blocks_of
+from undertone_client import AsynchResult, DiscreteResult, MissingPackageError, ModelList, TimelineElement
+from undertone_client._drawing import MAX_BLOCKS, blocks_of
 
 from .support.flaky_server import DISCRETE_ANSWER, MODELS, TIMELINE
 
@@ -68,6 +68,13 @@ def test_a_result_is_a_plain_dict_when_asked_and_survives_copying_and_pickling(
         result.status = "other"
 
 
+def test_the_seconds_of_speech_are_kept_where_the_server_told_them() -> None:
+    told = {**DISCRETE_ANSWER, "speech_seconds": 0}
+    assert DiscreteResult.from_dict(told).speech_seconds == 0
+    assert DiscreteResult.from_dict(told).to_dict() == told
+    assert DiscreteResult.from_dict(DISCRETE_ANSWER).speech_seconds is None
+
+
 def test_the_elements_of_a_time_line_know_their_place_in_seconds() -> None:
     elements = AsynchResult.from_dict({**RESULT, "emotions": TIMELINE}).emotions
     assert [element.seconds for element in elements] == [0, 5, 6010]
@@ -92,7 +99,7 @@ def test_a_time_line_draws_itself_in_a_notebook() -> None:
     unsure = [rect for rect in rects if rect["fill"] == "none"]
     assert (len(sure), len(unsure)) == (2, 1)
     assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has a row of its own"
-    for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "better not believed"):
+    for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "not reliable"):
         assert words in drawing.text
     assert not {"script", "link", "img", "style"} & {tag for tag, _ in drawing.tags}
 

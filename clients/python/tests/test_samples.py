@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import undertone
-from undertone import ConfigError, MissingFileError, MissingPackageError
-from undertone._samples import resample
+import undertone_client
+from undertone_client import ConfigError, MissingFileError, MissingPackageError
+from undertone_client._samples import resample
 
 from .support.real_server import VOICES
 from .support.talk import talk, wav
@@ -44,17 +44,17 @@ def float_wav(samples: Any, rate: int, bits: int, *, extensible: bool) -> bytes:
 def test_prepare_gives_the_first_198450_samples_from_half_a_second_on_at_44100() -> None:
     samples = np.arange(44_100 * 6) / (44_100 * 6)
     file = float_wav(samples, 44_100, 64, extensible=False)
-    prepared = undertone.prepare(file)
+    prepared = undertone_client.prepare(file)
     assert (prepared.dtype, prepared.shape) == (np.float32, (198_450,))
     assert np.array_equal(prepared, samples[22_050 : 22_050 + 198_450].astype(np.float32))
 
 
 def test_prepare_reads_a_file_by_its_path() -> None:
-    prepared = undertone.prepare(VOICES / "angry-1013.wav")
+    prepared = undertone_client.prepare(VOICES / "angry-1013.wav")
     assert prepared.shape == (198_450,)
     assert 0.01 < np.abs(prepared).max() <= 1.5
     with pytest.raises(MissingFileError):
-        undertone.prepare("/there/is/no/such.wav")
+        undertone_client.prepare("/there/is/no/such.wav")
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
@@ -66,7 +66,7 @@ def test_pcm_of_every_depth_is_read_and_stereo_mixed_down(width: int) -> None:
     else:
         whole = np.round(both * 2.0 ** (8 * width - 1)).astype("<i8")
         frames = whole.view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
-    prepared = undertone.prepare(wav(frames, 44_100, channels=2, width=width))
+    prepared = undertone_client.prepare(wav(frames, 44_100, channels=2, width=width))
     assert np.abs(prepared - one[22_050:] / 2).max() < (0.01 if width == 1 else 1e-4)
 
 
@@ -74,7 +74,7 @@ def test_pcm_of_every_depth_is_read_and_stereo_mixed_down(width: int) -> None:
 @pytest.mark.parametrize("extensible", [False, True])
 def test_floats_are_read_also_from_the_extensible_kind(bits: int, extensible: bool) -> None:  # noqa: FBT001
     one = tone(44_100, 5)
-    prepared = undertone.prepare(float_wav(one, 44_100, bits, extensible=extensible))
+    prepared = undertone_client.prepare(float_wav(one, 44_100, bits, extensible=extensible))
     assert np.abs(prepared - one[22_050:]).max() < 1e-6
 
 
@@ -95,7 +95,7 @@ def test_what_44100_cannot_hold_is_filtered_out_and_not_folded_back() -> None:
 def test_recordings_under_five_seconds_are_taken_from_further_ahead() -> None:
     for seconds in (4, 4.5, 4.7):
         one = tone(44_100, seconds)
-        prepared = undertone._samples.prepare_samples(one, 44_100)
+        prepared = undertone_client._samples.prepare_samples(one, 44_100)
         start = max(0, len(one) - 198_450)
         assert np.array_equal(prepared, one[start:].astype(np.float32))
 
@@ -128,7 +128,7 @@ def test_samples_of_any_kind_are_sent_in_the_documented_form(
 
 
 def test_what_was_prepared_is_sent_as_it_is(flaky: FlakyServer, make_twin: MakeTwin) -> None:
-    prepared = undertone.prepare(talk(6))
+    prepared = undertone_client.prepare(talk(6))
     make_twin(**flaky.settings).discrete.emotions(samples=prepared, sample_rate=44_100)
     (sent,) = json.loads(json.loads(flaky.calls("discrete")[0].body))["payload"]
     assert np.abs(np.array(sent) - prepared).max() < 1e-6
@@ -143,7 +143,7 @@ def test_what_was_prepared_is_sent_as_it_is(flaky: FlakyServer, make_twin: MakeT
         (np.where(np.arange(5 * 44_100) == 9, 2.5, 0), 44_100, r"Sample 9 is 2\.5"),
         (np.zeros((5, 5, 5)), 44_100, "one dimension"),
         (np.array(["a"]), 44_100, "array of numbers"),
-        (np.zeros(44_100 * 5), None, "Say the sample_rate"),
+        (np.zeros(44_100 * 5), None, "Give the sample_rate"),
         (np.zeros(44_100 * 5), 7_999, "8000 to 192000"),
         (np.zeros(44_100 * 5), 44_100.5, "whole number of hertz"),
         (np.zeros(44_100 * 5), "44100", "whole number of hertz"),
@@ -157,7 +157,7 @@ def test_samples_that_cannot_be_right_are_refused_before_anything_is_sent(
         twin.discrete.emotions(samples=samples, sample_rate=rate)
     with pytest.raises(ConfigError, match="either file_path or samples"):
         twin.discrete.emotions("talk.wav", samples=samples, sample_rate=44_100)
-    with pytest.raises(ConfigError, match="a file tells its own"):
+    with pytest.raises(ConfigError, match="a file contains its own"):
         twin.discrete.emotions("talk.wav", sample_rate=44_100)
     assert flaky.seen == []
 
@@ -176,7 +176,7 @@ def test_samples_that_cannot_be_right_are_refused_before_anything_is_sent(
 )
 def test_a_file_whose_samples_cannot_be_read_says_why_and_what_to_do_instead(broken: bytes) -> None:
     with pytest.raises(ConfigError, match=r"cannot be read: .*Send the file itself"):
-        undertone.prepare(io.BytesIO(broken))
+        undertone_client.prepare(io.BytesIO(broken))
 
 
 def test_without_numpy_files_still_work_and_samples_say_what_to_install(
@@ -195,4 +195,4 @@ def test_without_numpy_files_still_work_and_samples_say_what_to_install(
     with pytest.raises(MissingPackageError, match="pip install numpy"):
         twin.discrete.emotions(samples=[0.0] * 220_500, sample_rate=44_100)
     with pytest.raises(MissingPackageError, match="pip install numpy"):
-        undertone.prepare(VOICES / "angry-1013.wav")
+        undertone_client.prepare(VOICES / "angry-1013.wav")

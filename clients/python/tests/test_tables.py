@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
-from undertone import (
+from undertone_client import (
     ConfigError,
     InvalidRequestIdError,
     MissingApiKeyError,
@@ -50,7 +50,7 @@ class TestClientConstruction:
     def test_api_key_is_sent_in_the_header_x_api_key(
         self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
-        monkeypatch.setenv("SERVICE_DISCRETE_URL", flaky.settings["discrete_url"])
+        monkeypatch.setenv("SERVICE_URL", flaky.origin)
         make_twin(KEY).discrete.emotions(scrambled(10))
         make_twin(api_key=KEY).discrete.emotions(scrambled(10))
         assert [seen.headers["x-api-key"] for seen in flaky.seen] == [KEY, KEY]
@@ -70,10 +70,10 @@ class TestClientConstruction:
     ) -> None:
         flaky.pending_polls = 1
         program = (
-            "import asyncio, inspect, sys, undertone\n"
+            "import asyncio, inspect, sys, undertone_client\n"
             "settings = {'show_progress': False} if sys.argv[2] == 'no' else {}\n"
             "async def main():\n"
-            "    client = getattr(undertone, sys.argv[1])(**settings)\n"
+            "    client = getattr(undertone_client, sys.argv[1])(**settings)\n"
             "    result = client.asynch.classify(b'x' * 1000, interval=1000)\n"
             "    print((await result if inspect.isawaitable(result) else result).status)\n"
             "    closed = client.close()\n"
@@ -94,7 +94,7 @@ class TestClientConstruction:
         def faults(seen: Seen) -> Fault | None:
             """Hold the first parts until all that may come have come, then a little longer: more must not."""
             deadline = time.monotonic() + 5
-            while 1 <= (seen.part or 0) <= expected and flaky.under_way < expected and time.monotonic() < deadline:
+            while 1 <= (seen.part or 0) <= expected and flaky.in_flight < expected and time.monotonic() < deadline:
                 time.sleep(0.005)
             return Fault("slow", seconds=0.05) if seen.part else None
 
@@ -119,6 +119,20 @@ class TestEnvironmentVariables:
         make_twin().discrete.emotions(scrambled(10))
         assert addressed.seen[0].headers["x-api-key"] == KEY
 
+    def test_service_url_is_the_one_address_everything_goes_to_however_many_slashes_it_ends_in(
+        self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
+    ) -> None:
+        for address in (flaky.origin, f"{flaky.origin}/", f"{flaky.origin}//"):
+            flaky.seen.clear()
+            monkeypatch.setenv("SERVICE_URL", address)
+            twin = make_twin(KEY)
+            twin.discrete.emotions(scrambled(10))
+            twin.asynch.upload(scrambled(10))
+            twin.models()
+            paths = [seen.url.split("?")[0] for seen in flaky.seen if seen.route != "part"]
+            tails = ("discrete/emotion", "asynch/upload/initiate", "asynch/upload/complete", "models")
+            assert paths == [f"{flaky.origin}/v1/{tail}" for tail in tails]
+
     def test_service_discrete_url_is_the_full_address_short_recordings_go_to(
         self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
@@ -138,9 +152,13 @@ class TestEnvironmentVariables:
         ("level", "spoken"),
         [
             ("DEBUG", {"DEBUG", "INFO", "WARNING"}),
+            ("trace", {"DEBUG", "INFO", "WARNING"}),
             ("INFO", {"INFO", "WARNING"}),
+            ("Warning", {"WARNING"}),
             ("warn", {"WARNING"}),
             ("ERROR", set()),
+            ("fatal", set()),
+            ("silent", set()),
         ],
     )
     def test_service_log_level_says_from_which_level_on_the_client_speaks(
@@ -152,22 +170,22 @@ class TestEnvironmentVariables:
         level: str,
         spoken: set[str],
     ) -> None:
-        logger = logging.getLogger("undertone")
+        logger = logging.getLogger("undertone_client")
         monkeypatch.setattr(logger, "level", logger.level)
         monkeypatch.setenv("SERVICE_LOG_LEVEL", level)
         addressed.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
         twin = make_twin()
         logger.setLevel(logger.level)  # forget what logging has worked out before
         twin.asynch.upload(scrambled(10))
-        assert {record.levelname for record in caplog.records if record.name == "undertone"} == spoken
+        assert {record.levelname for record in caplog.records if record.name == "undertone_client"} == spoken
 
     def test_service_log_level_is_heard_on_stderr_of_a_program_that_has_no_logging_of_its_own(
         self, flaky: FlakyServer
     ) -> None:
-        program = "import sys, undertone\n{}\nundertone.EmotionClient().asynch.upload(b'x')"
+        program = "import sys, undertone_client\n{}\nundertone_client.EmotionClient().asynch.upload(b'x')"
         loud = {**flaky.environment, "SERVICE_LOG_LEVEL": "INFO"}
         _, err = start(program.format(""), loud).communicate(timeout=30)
-        assert re.fullmatch(r"undertone INFO: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
+        assert re.fullmatch(r"undertone_client INFO: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
         configured = "import logging; logging.basicConfig(format='mine: %(message)s')"
         _, err = start(program.format(configured), loud).communicate(timeout=30)
         assert re.fullmatch(r"mine: Request [0-9a-f-]{36}: 1 parts sent\.\n", err)
@@ -178,7 +196,7 @@ class TestEnvironmentVariables:
         self, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
         monkeypatch.setenv("SERVICE_LOG_LEVEL", "loud")
-        with pytest.raises(ConfigError, match=r"SERVICE_LOG_LEVEL.*DEBUG, INFO, WARNING, ERROR"):
+        with pytest.raises(ConfigError, match=r"SERVICE_LOG_LEVEL.*debug, info, .*error, .*silent"):
             make_twin(KEY).validate_config()
 
     def test_validate_config_raises_when_the_configuration_is_invalid_and_names_every_problem(
@@ -323,7 +341,9 @@ class TestAsynchEmotions:
         flaky.pending_polls = 9
         twin = make_twin(**flaky.settings)
         request_id = twin.asynch.upload(scrambled(10))
-        with pytest.raises(PredictionTimeoutError, match=r"4 times.*2000 milliseconds.*processing \(40 %\)") as caught:
+        with pytest.raises(
+            PredictionTimeoutError, match=r"^Not finished yet after 4 tries: .*processing, 40 % done"
+        ) as caught:
             twin.asynch.emotions(request_id, 4, 2000)
         assert caught.value.request_id == request_id
 

@@ -8,22 +8,22 @@ import { addModels } from './commands/models.ts';
 import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
 import { addUpload } from './commands/upload.ts';
-import { explain } from './failure.ts';
+import { explain, isUsageError } from './user-error.ts';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
-/** 0: done. 1: it could not be done, for the reason printed. 2: the command line itself makes no sense. */
+/** 0: done. 1: it could not be done, for the reason printed. 2: the command line or a setting makes no sense. */
 export type ExitCode = 0 | 1 | 2;
 
 const START_HERE = `
 Start here:
-  undertone doctor                  what this machine lacks, and how to get it
-  undertone serve                   run the service; the first start prints an API key
-  undertone classify voice.wav      hear one recording now, without a server
-  undertone upload talk.wav --wait  send a long recording to the service, see its time line
+  undertone doctor                  check this machine, and say how to fix what is missing
+  undertone serve                   run the server; the first start makes an API key
+  undertone classify voice.wav      classify a short recording now, without a server
+  undertone upload talk.wav --wait  send a long recording to the server, and show its timeline
 
-Every command explains itself: undertone serve --help
-Exit codes: 0 done, 1 it could not be done, 2 the command line makes no sense.`;
+Every command has its own help: undertone serve --help
+Exit codes: 0 done, 1 it could not be done, 2 the command line or a setting makes no sense.`;
 
 export async function runProgram(args: readonly string[]): Promise<ExitCode> {
   try {
@@ -32,18 +32,18 @@ export async function runProgram(args: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     process.stderr.write(`undertone: ${explain(error)}\n`);
-    return 1;
+    return isUsageError(error) ? 2 : 1;
   }
 }
 
 function buildProgram(): Command {
   const program = new Command('undertone')
-    .description('Hears emotion in the tone of a voice.')
+    .description('Tells the emotion in a voice from its tone.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', START_HERE)
-    .showHelpAfterError('(add --help to see what there is)')
-    // Inherited by the commands: errors come back here instead of ending the process.
+    .showHelpAfterError('(add --help to see all commands and flags)')
+    // Inherited by the commands: errors are thrown to us instead of ending the process.
     .exitOverride();
   addServe(program);
   addKeys(program);

@@ -1,3 +1,4 @@
+import { DEFAULT_MODEL, MODEL_IDS } from '@undertone/contract';
 import { readSettings, SETTINGS, type Settings } from '@undertone/server/settings';
 import { type Command, Option } from 'commander';
 
@@ -16,16 +17,22 @@ export function settingFlag(name: SettingName): Option {
   return fallback === '' ? option : option.default(fallback, fallback);
 }
 
-/** As the server would read it: a flag goes before its variable, a variable before the default. */
+/** As the server would read it: a flag overrides its environment variable, and that the default. */
 export function asEnvironment(command: Command, names: readonly SettingName[]): Record<string, string> {
   const values = command.opts<Partial<Record<SettingName, string>>>();
   return Object.fromEntries(names.map((name) => [SETTINGS[name].env, values[name] ?? '']));
 }
 
-/** Only the named settings are looked at: a wrong SERVICE_PORT is no reason not to list the keys. */
+/** Only the named settings are read: a wrong SERVICE_PORT is no reason not to list the keys. */
 export function readFlags<Name extends SettingName>(
   command: Command,
   names: readonly Name[],
 ): Pick<Settings, Name> {
   return readSettings(asEnvironment(command, names));
+}
+
+export function modelFlag(): Option {
+  return new Option('--model <model>', 'which emotions to tell apart')
+    .choices([...MODEL_IDS])
+    .default(DEFAULT_MODEL);
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { MODELS } from '@undertone/contract';
+import { makeOwnModels } from './support/models.ts';
 import { silentWav } from './support/silence.ts';
 import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
@@ -102,9 +103,40 @@ test('silence is answered, and said to have no emotion that stands out', async (
   assert.match(stdout, /No emotion stands out/);
 });
 
-test('the weights can be chosen, and weights there are not are refused', async () => {
+test('a file or a pipe larger than any short recording is refused without being read to its end', async (t) => {
+  const large = join(await temporaryFolder(t), 'large.wav');
+  await writeFile(large, '');
+  await truncate(large, 200 * 1024 ** 3);
+  const named = await undertone(['classify', large]);
+  assert.equal(named.code, 1);
+  assert.match(named.stderr, /large\.wav: The file is larger than 32 MiB.*`undertone upload`/);
+  const piped = await undertone(['classify', '--json', '-'], { input: new Uint8Array(33 * 1024 ** 2) });
+  assert.equal(piped.code, 1);
+  assert.match(JSON.parse(piped.stdout).error.detail, /larger than 32 MiB/);
+});
+
+test('nothing is written to the home or the temporary folder: the runtime sends no usage data', async (t) => {
+  const folder = await temporaryFolder(t);
+  const { code } = await undertone(['classify', happy], { env: { HOME: folder, TMPDIR: folder } });
+  assert.equal(code, 0);
+  assert.deepEqual(await readdir(folder), []);
+});
+
+test('weights that the catalogue does not have are refused, with those it has', async () => {
   assert.equal((await undertone(['classify', '--weights', 'open', happy])).code, 0);
   const { code, stderr } = await undertone(['classify', happy], { env: { SERVICE_WEIGHTS: 'best' } });
   assert.equal(code, 1);
-  assert.match(stderr, /SERVICE_WEIGHTS must be one of research, open/);
+  assert.match(stderr, /There are no weights named "best".*research, open/);
+});
+
+test('a catalogue with fewer models and weights of another name: what it has works, what it lacks is named', async (t) => {
+  const SERVICE_MODELS_DIR = await makeOwnModels(await temporaryFolder(t));
+  const env = { SERVICE_MODELS_DIR, SERVICE_WEIGHTS: 'house' };
+  const own = await undertone(['classify', '--json', happy], { env });
+  assert.equal(own.code, 0, own.stderr);
+  const shipped = await undertone(['classify', '--json', '--weights', 'open', happy]);
+  assert.deepEqual(JSON.parse(own.stdout), JSON.parse(shipped.stdout));
+  const lacking = await undertone(['classify', '--model', '7emotions', happy], { env });
+  assert.deepEqual([lacking.code, lacking.stdout], [1, '']);
+  assert.match(lacking.stderr, /no model "7emotions"\. Choose from 4emotions, 5emotions with --model/);
 });

@@ -4,17 +4,20 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEFAULT_MODELS_DIR } from '@undertone/classifier';
+import { judgeFreeSpace } from '../src/checks.ts';
+import { makeOwnModels } from './support/models.ts';
 import { serve, temporaryFolder, undertone } from './support/undertone.ts';
 
-test('on a machine that has everything the doctor finds nothing to mend and changes nothing', async (t) => {
+test('on a machine that has everything every check is ok or a warning, and nothing is changed', async (t) => {
   const folder = await temporaryFolder(t);
   const dataDir = join(folder, 'data');
   const { code, stdout } = await undertone(['doctor', '--port', '0', '--data-dir', dataDir]);
   assert.equal(code, 0, stdout);
-  for (const subject of ['node', 'model files', 'model', 'data folder', 'port', 'cores', 'memory']) {
-    assert.match(stdout, new RegExp(`^[✓!] ${subject} `, 'm'));
+  for (const subject of ['node', 'model', 'data folder', 'disk', 'port', 'ffmpeg', 'cores', 'memory']) {
+    assert.match(stdout, new RegExp(`^(ok|warning) +${subject} `, 'm'));
   }
-  assert.match(stdout, /Ready/);
+  assert.match(stdout, /\nReady: `undertone serve`\.\n$/);
+  assert.ok(!stdout.includes('\u001b'));
   await assert.rejects(access(dataDir));
   assert.deepEqual(await readdir(folder), []);
 });
@@ -24,7 +27,7 @@ test('without ffmpeg the doctor says what is lost and how to get it, and it is n
     env: { PATH: await temporaryFolder(t) },
   });
   assert.equal(code, 0);
-  assert.match(stdout, /^! ffmpeg .*only WAV/m);
+  assert.match(stdout, /^warning +ffmpeg .*only WAV/m);
   assert.match(stdout, /apt-get install ffmpeg/);
 });
 
@@ -41,12 +44,11 @@ test('a damaged model, a taken port and a data folder that is a file are all fou
     ...['--data-dir', join(folder, 'catalog.json')],
   ]);
   assert.equal(code, 1);
-  assert.match(stdout, /^✗ model files/m);
+  assert.match(stdout, /^error +model /m);
   assert.match(stdout, /10 bytes where catalog\.json says/);
-  assert.match(stdout, /^✗ model {8}/m);
-  assert.match(stdout, /^✗ data folder .*ENOTDIR/m);
-  assert.match(stdout, /^✗ port .*taken by another program/m);
-  assert.match(stdout, /4 to mend first/);
+  assert.match(stdout, /^error +data folder .*is not a folder/m);
+  assert.match(stdout, /^error +port .*taken by another program/m);
+  assert.match(stdout, /\nFix 3 problems first\.\n$/);
 });
 
 test('a port where Undertone itself runs is no fault', async (t) => {
@@ -55,5 +57,41 @@ test('a port where Undertone itself runs is no fault', async (t) => {
   const { code, stdout } = await undertone(['doctor', '--port', new URL(server.url).port]);
   await server.stop();
   assert.equal(code, 0);
-  assert.match(stdout, /a server runs already/);
+  assert.match(stdout, /a server already runs/);
+});
+
+test('a disk that is nearly full is an error or a warning, and never reads as 0.0 GiB', () => {
+  const MIB = 1024 ** 2;
+  for (const [bytes, state, found] of [
+    [0, 'error', '0 MiB free'],
+    [99 * MIB, 'error', '99 MiB free'],
+    [100 * MIB, 'warning', '100 MiB free'],
+    [2047 * MIB, 'warning', '2.0 GiB free'],
+    [2048 * MIB, 'ok', '2.0 GiB free'],
+  ] as const) {
+    const finding = judgeFreeSpace(bytes);
+    assert.deepEqual([finding.state, finding.found], [state, found]);
+    assert.equal(finding.fix === undefined, state === 'ok');
+  }
+});
+
+test('one problem is one problem, and colour can be forced', async (t) => {
+  const env = { SERVICE_WEIGHTS: 'best', FORCE_COLOR: '1' };
+  const { code, stdout } = await undertone(
+    ['doctor', '--port', '0', '--data-dir', await temporaryFolder(t)],
+    { env },
+  );
+  assert.equal(code, 1);
+  assert.match(stdout, /\[31merror.\[39m +model .*\n.*There are no weights named "best"/);
+  assert.match(stdout, /\[32mok.\[39m +node/);
+  assert.match(stdout, /\nFix 1 problem first\.\n$/);
+});
+
+test('weights of any name in the catalogue may be chosen', async (t) => {
+  const models = await makeOwnModels(await temporaryFolder(t));
+  const { code, stdout } = await undertone([
+    ...['doctor', '--port', '0', '--models-dir', models, '--weights', 'house'],
+  ]);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /^ok +model +house weights/m);
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DEFAULT_ASYNCH_URL, DEFAULT_DISCRETE_URL, DEFAULT_PORT, PATHS } from '@undertone/contract';
+import { DEFAULT_PORT, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
 import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from './support/documents.ts';
 import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
@@ -16,6 +16,7 @@ import { ROOT } from './support/undertone.ts';
 const BY_HAND = new Map([
   ['make test', 'this test is part of it'],
   ['make check', 'make test does the same right before'],
+  ['make acceptance', 'it takes most of an hour'],
 ]);
 
 const INTERPRETERS: Record<string, readonly string[]> = {
@@ -54,8 +55,7 @@ async function run({ language, text }: Block): Promise<string> {
     env: {
       ...exampleEnvironment(dataDir),
       SERVICE_API_KEY: key,
-      SERVICE_DISCRETE_URL: onItsPort(DEFAULT_DISCRETE_URL),
-      SERVICE_ASYNCH_URL: onItsPort(DEFAULT_ASYNCH_URL),
+      SERVICE_URL: onItsPort(DEFAULT_URL),
     },
   });
   return stdout;

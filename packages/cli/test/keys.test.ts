@@ -2,19 +2,21 @@ import assert from 'node:assert/strict';
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openStores } from '@undertone/server';
+import { parseExpiry } from '../src/commands/keys.ts';
 import { temporaryFolder, undertone } from './support/undertone.ts';
 
 test('a key is printed once, alone on standard output, and listed without its secret', async (t) => {
   const dataDir = await temporaryFolder(t);
   const made = await undertone(['keys', 'create', 'laptop', '--data-dir', dataDir]);
   assert.equal(made.code, 0);
-  // The secret may hold underscores of its own, so the key cannot be taken apart by them.
+  // The secret may have underscores of its own, so the key cannot be taken apart by them.
   const [, id = '', secret = ''] = /^ut_([0-9a-f]{12})_([\w-]{43})\n$/.exec(made.stdout) ?? [];
   assert.ok(secret, made.stdout);
-  assert.match(made.stderr, /"laptop"/);
+  assert.match(made.stderr, /"laptop".*It does not expire\./);
 
   const list = await undertone(['keys', 'list', '--data-dir', dataDir]);
-  assert.match(list.stdout, new RegExp(`^${id}  laptop  .*never.*holds$`, 'm'));
+  assert.match(list.stdout, new RegExp(`^${id}  laptop  .*never.*never.*active$`, 'm'));
   assert.ok(!list.stdout.includes(secret));
 });
 
@@ -23,14 +25,87 @@ test('a revoked key stays in the list as revoked, and cannot be revoked twice', 
   const { stdout } = await undertone(['keys', 'create', 'old one'], { env });
   const id = stdout.split('_')[1] ?? '';
   assert.equal((await undertone(['keys', 'revoke', id], { env })).code, 0);
+  assert.match((await undertone(['keys', 'list'], { env })).stdout, /^.*old one.* revoked$/m);
   const list = await undertone(['keys', 'list', '--json'], { env });
-  const record = JSON.parse(list.stdout);
-  assert.equal(record.id, id);
-  assert.equal(record.name, 'old one');
-  assert.match(record.revoked_at, /^\d{4}-/);
+  const { revoked_at, created_at, ...record } = JSON.parse(list.stdout);
+  assert.deepEqual(record, {
+    id,
+    name: 'old one',
+    state: 'revoked',
+    last_used_at: null,
+    expires_at: null,
+  });
+  assert.ok(revoked_at >= created_at);
   const again = await undertone(['keys', 'revoke', id], { env });
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /keys list/);
+  assert.match(again.stderr, new RegExp(`There is no active key with the id or name "${id}"\\.`));
+});
+
+test('a key can be revoked by its name; where two keys have it, their ids are listed', async (t) => {
+  const env = { SERVICE_DATA_DIR: await temporaryFolder(t) };
+  const create = async (name: string) =>
+    (await undertone(['keys', 'create', name], { env })).stdout.split('_')[1] ?? '';
+  const ids = [await create('twin'), await create('twin')];
+  const other = await create('other');
+  assert.equal((await undertone(['keys', 'revoke', 'other'], { env })).code, 0);
+  const ambiguous = await undertone(['keys', 'revoke', 'twin'], { env });
+  assert.equal(ambiguous.code, 1);
+  assert.match(ambiguous.stderr, /2 active keys have the name "twin"\. Revoke one by its id: /);
+  for (const id of ids) assert.ok(ambiguous.stderr.includes(id));
+  const records = (await undertone(['keys', 'list', '--json'], { env })).stdout.trimEnd().split('\n');
+  const states = Object.fromEntries(
+    records.map((line) => JSON.parse(line)).map(({ id, state }) => [id, state]),
+  );
+  assert.deepEqual(states, { [ids[0] ?? '']: 'active', [ids[1] ?? '']: 'active', [other]: 'revoked' });
+});
+
+test('a key can expire, and says when: the key is still the last line', async (t) => {
+  const env = { SERVICE_DATA_DIR: await temporaryFolder(t) };
+  const made = await undertone(['keys', 'create', 'visitor', '--expires', '2100-01-31'], { env });
+  assert.match(made.stderr, /It expires on 2100-01-31 00:00 UTC\./);
+  assert.match(made.stdout, /^ut_\S+\n$/);
+  assert.match(
+    (await undertone(['keys', 'list'], { env })).stdout,
+    /visitor .* 2100-01-31 00:00 UTC {2}active$/m,
+  );
+});
+
+test('an expired key is listed as expired and cannot be revoked by its name', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const stores = await openStores({ dataDir }, { kind: 'local' });
+  await stores.keys.create('gone', { expiresAt: new Date(Date.now() - 1) });
+  await stores.close();
+  assert.match((await undertone(['keys', 'list', '--data-dir', dataDir])).stdout, /^.*gone.* expired$/m);
+  const { code, stderr } = await undertone(['keys', 'revoke', 'gone', '--data-dir', dataDir]);
+  assert.equal(code, 1);
+  assert.match(stderr, /There is no active key with the id or name "gone"/);
+});
+
+test('the time a key expires can be given in minutes, hours, days, weeks or as a date', () => {
+  const now = Date.parse('2026-02-01T00:00:00Z');
+  const expected = {
+    '45m': '2026-02-01T00:45:00.000Z',
+    '12h': '2026-02-01T12:00:00.000Z',
+    '30d': '2026-03-03T00:00:00.000Z',
+    '2w': '2026-02-15T00:00:00.000Z',
+    '2030-01-31': '2030-01-31T00:00:00.000Z',
+    '2030-01-31T08:30+02:00': '2030-01-31T06:30:00.000Z',
+  };
+  for (const [text, at] of Object.entries(expected)) {
+    assert.equal(parseExpiry(text, undefined, now).toISOString(), at, text);
+  }
+});
+
+test('a time in the past, or one that makes no sense, is exit code 2 and makes no key', async (t) => {
+  const dataDir = join(await temporaryFolder(t), 'not-there');
+  for (const expires of ['2020-01-01', '0d', 'soon', '30', '2030-02-31', '-1d']) {
+    const { code, stdout, stderr } = await undertone([
+      ...['keys', 'create', 'x', `--expires=${expires}`, '--data-dir', dataDir],
+    ]);
+    assert.deepEqual([code, stdout], [2, ''], expires);
+    assert.match(stderr, /in the past|30d, 12h, 45m or 2w/, expires);
+  }
+  await assert.rejects(access(dataDir));
 });
 
 test('looking for keys where there are none makes nothing', async (t) => {
@@ -51,7 +126,7 @@ test('a name with control characters and a folder that is a file are refused in 
   await writeFile(file, '');
   const wrong = await undertone(['keys', 'create', '--data-dir', file]);
   assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
-  assert.match(wrong.stderr, /--data-dir/);
+  assert.match(wrong.stderr, /^undertone: The data folder .*file is not a folder\..*--data-dir/);
   assert.doesNotMatch(wrong.stderr, /\n\s+at /);
 });
 

@@ -4,11 +4,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { API_KEY_HEADER } from '@undertone/contract';
+import { FIRST_PAUSE_MS, longerPause } from '../src/client.ts';
 import { silentWav } from './support/silence.ts';
 import { talkWav } from './support/talk.ts';
 import { output, type Serving, serve, start, undertone } from './support/undertone.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const KEY = 'a-key-for-the-upload-tests';
 const TERMINAL = `data:text/javascript,${encodeURIComponent('Object.assign(process.stderr, { isTTY: true, columns: 90 })')}`;
 
 describe('upload, result and delete', () => {
@@ -20,9 +23,8 @@ describe('upload, result and delete', () => {
     folder = await mkdtemp(join(tmpdir(), 'undertone-upload-'));
     talk = join(folder, 'talk.wav');
     await writeFile(talk, talkWav(32));
-    const key = 'a-key-for-the-upload-tests';
-    server = await serve(join(folder, 'data'), [], { SERVICE_API_KEY: key });
-    env = { SERVICE_API_KEY: key, SERVICE_ASYNCH_URL: `${server.url}/v1/asynch` };
+    server = await serve(join(folder, 'data'), [], { SERVICE_API_KEY: KEY });
+    env = { SERVICE_API_KEY: KEY, SERVICE_URL: server.url };
   });
   after(async () => {
     await server.stop();
@@ -34,6 +36,7 @@ describe('upload, result and delete', () => {
     const { code, stdout, stderr } = await undertone(['upload', talk, '--wait'], { env, nodeArgs });
     assert.equal(code, 0, stderr);
     assert.match(stderr, /Uploading +█+ 100 %/);
+    assert.match(stderr, new RegExp(`Request ID: ${UUID.source.slice(1, -1)}\\n`));
     const [strip = '', legend = '', empty, ...rows] = stdout.trimEnd().split('\n');
     assert.match(strip, /^[AHNS·]{7}$/);
     const shares = [...legend.matchAll(/[AHNS·] (\w+) (\d+) %/g)];
@@ -51,7 +54,7 @@ describe('upload, result and delete', () => {
     assert.match(forced.stdout.split('\n')[0] ?? '', /\[3\dm█.\[39m/);
   });
 
-  test('upload alone prints the identifier, result the time line, and delete ends it', async () => {
+  test('upload alone prints the request ID, result the timeline, and delete ends it', async () => {
     const uploaded = await undertone(['upload', talk], { env });
     const id = uploaded.stdout.trim();
     assert.match(id, UUID);
@@ -100,7 +103,6 @@ describe('upload, result and delete', () => {
       [['upload', short, '--wait'], env, /5 s/],
       [['upload', talk], { ...env, SERVICE_API_KEY: '' }, /set SERVICE_API_KEY/],
       [['upload', talk], { ...env, SERVICE_API_KEY: 'another' }, /key/],
-      [['upload', talk], { ...env, SERVICE_ASYNCH_URL: 'nowhere' }, /SERVICE_ASYNCH_URL/],
       [['result', 'that-one'], env, /"that-one" is not a request_id/],
       [['delete', '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10'], env, /request/],
     ];
@@ -113,16 +115,78 @@ describe('upload, result and delete', () => {
   });
 
   test('a command line that makes no sense is exit code 2', async () => {
-    for (const args of [
-      ['upload', talk, '--interval', '0.5'],
-      ['upload', talk, '--json', '--csv'],
-      ['upload', talk, '--model', '6emotions'],
-    ]) {
-      assert.equal((await undertone(args, { env })).code, 2, args.join(' '));
+    const wrongs: [string[], Record<string, string>, RegExp][] = [
+      [['--interval', '0.5'], {}, /--interval/],
+      [['--json', '--csv'], {}, /--json/],
+      [['--model', '6emotions'], {}, /6emotions/],
+      [['--url', 'nowhere'], {}, /SERVICE_URL/],
+      [[], { SERVICE_ASYNCH_URL: 'nowhere' }, /SERVICE_ASYNCH_URL/],
+      [[], { SERVICE_URL: '', SERVICE_PORT: 'http' }, /SERVICE_PORT must be/],
+    ];
+    for (const [args, variables, says] of wrongs) {
+      const { code, stderr } = await undertone(['upload', talk, ...args], { env: { ...env, ...variables } });
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, says);
     }
   });
 
-  test('Ctrl-C while waiting leaves the request to the server and says how to go on', async () => {
+  test('the server is found by --url, SERVICE_URL or SERVICE_PORT; the asynch address alone goes before them', async () => {
+    const unknown = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
+    const { port } = new URL(server.url);
+    // Nobody listens on port 1.
+    const nobody = 'http://127.0.0.1:1';
+    const asynch = `${server.url}/v1/asynch`;
+    const found: [string[], Record<string, string>][] = [
+      [[], { SERVICE_URL: server.url }],
+      [[], { SERVICE_PORT: port }],
+      [[], { SERVICE_URL: `${server.url}/`, SERVICE_PORT: '1' }],
+      [['--url', server.url], { SERVICE_URL: nobody, SERVICE_PORT: '1' }],
+      [[], { SERVICE_URL: nobody, SERVICE_ASYNCH_URL: asynch }],
+      [['--asynch-url', asynch], { SERVICE_URL: nobody, SERVICE_ASYNCH_URL: `${nobody}/v1/asynch` }],
+    ];
+    for (const [args, variables] of found) {
+      const asked = await undertone(['delete', unknown, ...args], {
+        env: { SERVICE_API_KEY: KEY, ...variables },
+      });
+      assert.equal(asked.code, 1);
+      assert.match(asked.stderr, /no request/, JSON.stringify([args, variables]));
+    }
+    const lost = await undertone(['delete', unknown, '--url', nobody], { env });
+    assert.match(lost.stderr, /Is the server running\? `undertone serve` starts one\./);
+    const both = await undertone(['delete', unknown, '--url', nobody], {
+      env: { ...env, SERVICE_ASYNCH_URL: asynch },
+    });
+    assert.match(both.stderr, /SERVICE_ASYNCH_URL goes before --url/);
+    assert.match(both.stderr, /no request/);
+  });
+
+  test('a result that is not ready says how far it is; Ctrl-C stops the wait for it and says how to go on', async () => {
+    const response = await fetch(`${server.url}/v1/asynch/upload/initiate?file_name=talk.wav&part_count=1`, {
+      headers: { [API_KEY_HEADER]: KEY },
+    });
+    const { request_id: id } = (await response.json()) as { request_id: string };
+    const asked = await undertone(['result', id], { env });
+    assert.deepEqual([asked.code, asked.stdout], [1, '']);
+    assert.equal(asked.stderr, 'undertone: Not finished yet: uploading. Add --wait to wait for it.\n');
+    const child = start(['result', id, '--wait'], { env, nodeArgs: ['--import', TERMINAL] });
+    child.stderr?.once('data', () => child.kill('SIGINT'));
+    const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
+    assert.equal(code, 1);
+    assert.ok(stderr.includes(`Stopped waiting. The request continues: \`undertone result ${id} --wait\`.`));
+  });
+
+  test('whoever waits asks after half a second first, and every 5 seconds in the end', () => {
+    const asked = [FIRST_PAUSE_MS];
+    while (asked.length < 12) asked.push(longerPause(asked.at(-1) ?? 0));
+    assert.equal(asked[0], 500);
+    assert.deepEqual(
+      asked,
+      asked.toSorted((a, b) => a - b),
+    );
+    assert.equal(asked.at(-1), 5_000);
+  });
+
+  test('Ctrl-C after the upload leaves the request to the server, which finishes it', async () => {
     const long = join(folder, 'long.wav');
     await writeFile(long, talkWav(300));
     const child = start(['upload', long, '--wait'], { env, nodeArgs: ['--import', TERMINAL] });

@@ -1,4 +1,6 @@
-import type { AllPredictions, DiscreteResult, Emotion } from '@undertone/contract';
+import type { Classifier } from '@undertone/classifier';
+import { type AllPredictions, DEFAULT_MODEL, type DiscreteResult, type Emotion } from '@undertone/contract';
+import { unknownModel } from './problems.ts';
 
 /** Four decimals: finer than the calibration, coarse enough to read. */
 const UNITS = 10_000;
@@ -27,4 +29,11 @@ export function toResult(probabilities: Readonly<Record<string, number>>): Discr
       entries.map(({ emotion, units }) => [emotion, units / UNITS]),
     ) as AllPredictions,
   };
+}
+
+/** The name of the model that answers. A catalogue of one's own may have fewer than the contract names. */
+export function requireModel({ catalog }: Pick<Classifier, 'catalog'>, name: string = DEFAULT_MODEL): string {
+  const models = catalog.models.map(({ id }) => id);
+  if (models.includes(name)) return name;
+  throw unknownModel(models);
 }

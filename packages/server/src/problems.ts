@@ -1,7 +1,6 @@
 import { AudioError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
-import { unknownModel } from './models.ts';
 import { StoreUnavailableError } from './stores/unavailable.ts';
 
 type Figures = Record<string, unknown>;
@@ -72,11 +71,15 @@ export function retryLater(
   });
 }
 
+export function unknownModel(models: readonly string[]): ProblemError {
+  const detail = `The query parameter model must be one of ${models.join(', ')}.`;
+  return new ProblemError('unknown_model', detail, { figures: { models } });
+}
+
 /** The one place where errors of other rooms and of the framework become ours. */
 export function asProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (error instanceof AudioError) {
-    if (error.code === 'overloaded') return retryLater('overloaded', error.message, 1);
     const code = isErrorCode(error.code) ? error.code : 'unreadable_audio';
     return new ProblemError(code, error.message, { figures: { ...error.figures }, cause: error });
   }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable
 
-from undertone import AsyncEmotionClient, EmotionClient
+from undertone_client import AsyncEmotionClient, EmotionClient
 
 MIB = 1024 * 1024
 

@@ -96,11 +96,11 @@ class FlakyServer:
         #: How often a result is still to come.
         self.pending_polls = 0
         self.faults: Callable[[Seen], Fault | None] = lambda _seen: None
-        #: The most parts that were under way at the same time.
+        #: The most parts that were in flight at the same time.
         self.most_at_once = 0
         self.keep_parts = keep_parts
         self.lock = threading.Lock()
-        self.under_way = 0
+        self.in_flight = 0
         flaky = self
 
         class Handler(_Handler):
@@ -117,20 +117,12 @@ class FlakyServer:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a client of this server."""
-        return {
-            "api_key": KEY,
-            "discrete_url": f"{self.origin}/v1/discrete/emotion",
-            "asynch_url": f"{self.origin}/v1/asynch",
-        }
+        return {"api_key": KEY, "base_url": self.origin}
 
     @property
     def environment(self) -> dict[str, str]:
         """The same as environment variables."""
-        return {
-            "SERVICE_API_KEY": KEY,
-            "SERVICE_DISCRETE_URL": self.settings["discrete_url"],
-            "SERVICE_ASYNCH_URL": self.settings["asynch_url"],
-        }
+        return {"SERVICE_API_KEY": KEY, "SERVICE_URL": self.origin}
 
     def calls(self, route: str) -> list[Seen]:
         return [seen for seen in self.seen if seen.route == route]
@@ -181,13 +173,13 @@ class _Handler(BaseHTTPRequestHandler):
         state = self.server_state
         is_part = "/put/" in self.path
         with state.lock:
-            state.under_way += is_part
-            state.most_at_once = max(state.most_at_once, state.under_way)
+            state.in_flight += is_part
+            state.most_at_once = max(state.most_at_once, state.in_flight)
         try:
             self._answer_or_fail(state)
         finally:
             with state.lock:
-                state.under_way -= is_part
+                state.in_flight -= is_part
 
     do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names its library calls
 

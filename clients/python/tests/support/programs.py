@@ -13,16 +13,20 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 
+#: Whoever runs the tests may ignore Ctrl-C (jobs in the background of a shell do), and a child inherits that.
+HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
 
 def environment_for(extra: dict[str, str]) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), **extra}
 
 
 def start(program: str, extra: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """Starts a program whose stdout and stderr are pipes."""
+    """Starts a program whose stdin, stdout and stderr are pipes."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program, *arguments],
+        [sys.executable, "-W", "error", "-c", HEED_CTRL_C + program, *arguments],
         env=environment_for(extra),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -24,7 +24,7 @@ class RealServer:
         self._folder = tempfile.mkdtemp(prefix="undertone-python-")
         self.origin = f"http://127.0.0.1:{_free_port()}"
         self._process = subprocess.Popen(
-            [ROOT / "node_modules/.bin/node", ROOT / "packages/cli/src/main.ts", "serve"],
+            [ROOT / "node_modules/.bin/node", ROOT / "packages/cli/bin/undertone.js", "serve"],
             env={
                 "PATH": os.environ["PATH"],
                 "HOME": self._folder,
@@ -45,20 +45,12 @@ class RealServer:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a client of this server."""
-        return {
-            "api_key": KEY,
-            "discrete_url": f"{self.origin}/v1/discrete/emotion",
-            "asynch_url": f"{self.origin}/v1/asynch",
-        }
+        return {"api_key": KEY, "base_url": self.origin}
 
     @property
     def environment(self) -> dict[str, str]:
         """The same as environment variables."""
-        return {
-            "SERVICE_API_KEY": KEY,
-            "SERVICE_DISCRETE_URL": self.settings["discrete_url"],
-            "SERVICE_ASYNCH_URL": self.settings["asynch_url"],
-        }
+        return {"SERVICE_API_KEY": KEY, "SERVICE_URL": self.origin}
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)

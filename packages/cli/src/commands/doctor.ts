@@ -1,35 +1,40 @@
 import type { Command } from 'commander';
 import { paint } from '../bars.ts';
-import { CHECKS, type CheckUp, FLAGS } from '../checks/index.ts';
+import { CHECKED_SETTINGS, CHECKS, type Finding } from '../checks.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
 
 const MORE = `
-Needed things that are missing are marked with a cross and make the exit code 1; useful ones are marked with an
-exclamation mark. Nothing is changed on the machine and nothing leaves it.`;
+Each line says ok, warning or error, and how to fix what is wrong. An error makes the exit code 1. Nothing is changed on the
+machine and nothing leaves it.`;
 
-const MARKS = { well: paint('green', '✓'), useful: paint('yellow', '!'), needed: paint('red', '✗') };
+const COLOURS = { ok: 'green', warning: 'yellow', error: 'red' } as const;
+const STATE_WIDTH = 9;
+const NAME_WIDTH = 13;
 
 export function addDoctor(program: Command): void {
-  const doctor = program
+  const command = program
     .command('doctor')
-    .summary('say what this machine lacks, and how to get it')
-    .description('Looks whether this machine has what the service needs, and says how to get what it lacks.')
+    .summary('check this machine, and say how to fix what is missing')
+    .description('Checks whether this machine has what the server needs, and says how to fix what it lacks.')
     .addHelpText('after', MORE);
-  for (const name of FLAGS) doctor.addOption(settingFlag(name));
-  doctor.action(async () => {
-    const settings = readFlags(doctor, FLAGS);
-    let missing = 0;
+  for (const name of CHECKED_SETTINGS) command.addOption(settingFlag(name));
+  command.action(async () => {
+    const settings = readFlags(command, CHECKED_SETTINGS);
+    let errors = 0;
     for (const [name, check] of Object.entries(CHECKS)) {
-      const result = await check(settings);
-      if (result.state === 'needed') missing++;
-      print(name, result);
+      const finding = await check(settings);
+      if (finding.state === 'error') errors++;
+      print(name, finding);
     }
-    process.stdout.write(missing === 0 ? '\nReady: `undertone serve`.\n' : `\n${missing} to mend first.\n`);
-    if (missing > 0) process.exitCode = 1;
+    if (errors > 0) process.exitCode = 1;
+    const last =
+      errors === 0 ? 'Ready: `undertone serve`.' : `Fix ${errors} problem${errors === 1 ? '' : 's'} first.`;
+    process.stdout.write(`\n${last}\n`);
   });
 }
 
-function print(name: string, result: CheckUp): void {
-  process.stdout.write(`${MARKS[result.state]} ${name.padEnd(12)} ${result.found}\n`);
-  if (result.state !== 'well') process.stdout.write(`${' '.repeat(15)}${result.mend}\n`);
+function print(name: string, { state, found, fix }: Finding): void {
+  const label = paint(COLOURS[state], state) + ' '.repeat(STATE_WIDTH - state.length);
+  process.stdout.write(`${label}${name.padEnd(NAME_WIDTH)}${found}\n`);
+  if (fix !== undefined) process.stdout.write(`${' '.repeat(STATE_WIDTH + NAME_WIDTH)}${fix}\n`);
 }

@@ -1,128 +1,164 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyRecord, KeyStore } from '@undertone/server';
-import type { Command } from 'commander';
-import { Failure } from '../failure.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { explainStorage } from '../checks.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
+import { UserError } from '../user-error.ts';
 
 const MORE = `
-A running server with the same data folder knows of a new or revoked key at once.
+A running server with the same data folder accepts a new key at once, and refuses a revoked one within a minute.
 
 Examples:
   undertone keys create laptop
-  export SERVICE_API_KEY=$(undertone keys create laptop)
+  export SERVICE_API_KEY=$(undertone keys create laptop --expires 30d)
   undertone keys list
-  undertone keys revoke 3f9c0a12b4d5`;
+  undertone keys revoke laptop`;
+
+const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
 
 export function addKeys(program: Command): void {
   const keys = program
     .command('keys')
-    .summary('make, list and revoke API keys')
-    .description('Makes, lists and revokes the API keys of a server on this machine.')
+    .summary('create, list and revoke API keys')
+    .description('Creates, lists and revokes the API keys of a server on this machine.')
     .addHelpText('after', MORE);
 
   const create = keys
     .command('create')
-    .summary('make a key and print it, this once')
-    .description('Makes a key. The key alone goes to standard output; it cannot be shown again.')
+    .summary('create a key and print it, this once')
+    .description('Creates a key. The key alone goes to standard output; it cannot be shown again.')
     .argument('[name]', 'what you will know the key by', 'unnamed')
+    .option(
+      '--expires <when>',
+      'in 30d, 12h, 45m or 2w, or on a date such as 2030-01-31 (never)',
+      parseExpiry,
+    )
     .addOption(settingFlag('dataDir'))
-    .action((name: string) => createKey(name, dataDirOf(create)));
+    .action((name: string, { expires }: { expires?: Date }) => createKey(create, name, expires));
 
   const list = keys
     .command('list')
-    .summary('list the keys, revoked ones too')
+    .summary('list the keys, revoked and expired ones too')
     .description('Lists the keys, newest first. The keys themselves are not stored, only their hashes.')
     .option('--json', 'one JSON object a line')
     .addOption(settingFlag('dataDir'))
-    .action(({ json }: { json?: true }) => listKeys(dataDirOf(list), json ?? false));
+    .action(({ json = false }: { json?: boolean }) => listKeys(list, json));
 
   const revoke = keys
     .command('revoke')
-    .summary('make a key worthless')
-    .description('Revokes a key for good.')
-    .argument('<id>', 'the id that `undertone keys list` shows')
+    .summary('revoke a key')
+    .description('Revokes a key for good. Its unfinished requests and upload URLs end with it.')
+    .argument('<name-or-id>', 'as `undertone keys list` shows it')
     .addOption(settingFlag('dataDir'))
-    .action((id: string) => revokeKey(id, dataDirOf(revoke)));
+    .action((nameOrId: string) => revokeKey(revoke, nameOrId));
 }
 
-function dataDirOf(command: Command): string {
-  return readFlags(command, ['dataDir']).dataDir;
-}
-
-async function createKey(name: string, dataDir: string): Promise<void> {
-  if (!/^[^\p{C}]{1,100}$/u.test(name)) {
-    throw new Failure('The name of a key must have 1 to 100 printable characters.');
+/** Exported for its tests, which bring a clock. */
+export function parseExpiry(text: string, _previous?: unknown, now = Date.now()): Date {
+  const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  const at =
+    count === undefined ? parseDate(text) : new Date(now + Number(count) * (UNITS[unit] ?? Number.NaN));
+  if (Number.isNaN(at.getTime())) {
+    throw new InvalidArgumentError('Give a time such as 30d, 12h, 45m or 2w, or a date such as 2030-01-31.');
   }
-  const { key, record } = await withStore(dataDir, (store) => store.create(name));
+  if (at.getTime() <= now) throw new InvalidArgumentError(`That is in the past: ${minute(at)}.`);
+  return at;
+}
+
+/** A date is midnight in UTC. JavaScript would take February 31 for March 3. */
+function parseDate(text: string): Date {
+  const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  const exists = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
+  return new Date(exists ? text : Number.NaN);
+}
+
+async function createKey(command: Command, name: string, expiresAt: Date | undefined): Promise<void> {
+  if (!/^[^\p{C}]{1,100}$/u.test(name)) {
+    throw new UserError('The name of a key must have 1 to 100 printable characters.');
+  }
+  const { key, record } = await withKeys(command, (store) => store.create(name, expiresAt && { expiresAt }));
+  const end = record.expiresAt ? `It expires on ${minute(record.expiresAt)}.` : 'It does not expire.';
   process.stderr.write(
-    `Made the key "${record.name}" with the id ${record.id}. It is shown this once; only its hash is kept in ${dataDir}.\n`,
+    `Created the key "${record.name}" with the id ${record.id}. ${end}\n` +
+      'Copy it now: only its hash is stored, so it cannot be shown again.\n',
   );
   process.stdout.write(`${key}\n`);
 }
 
-async function listKeys(dataDir: string, json: boolean): Promise<void> {
-  const records = (await hasStore(dataDir)) ? await withStore(dataDir, (store) => store.list()) : [];
+async function listKeys(command: Command, json: boolean): Promise<void> {
+  const records = await withKeys(command, (store) => store.list(), []);
   if (json) {
     for (const record of records) process.stdout.write(`${JSON.stringify(asJson(record))}\n`);
   } else if (records.length === 0) {
+    const { dataDir } = readFlags(command, ['dataDir']);
     process.stdout.write(`There are no keys in ${dataDir}. \`undertone keys create\` makes one.\n`);
   } else {
     process.stdout.write(table(records));
   }
 }
 
-async function revokeKey(id: string, dataDir: string): Promise<void> {
-  const revoked = (await hasStore(dataDir)) && (await withStore(dataDir, (store) => store.revoke(id)));
-  if (!revoked) {
-    throw new Failure(`No key in ${dataDir} that still holds has this id. See \`undertone keys list\`.`);
+async function revokeKey(command: Command, nameOrId: string): Promise<void> {
+  const unknown = { why: 'unknown' } as const;
+  const outcome = await withKeys(command, (store) => store.revoke(nameOrId), unknown);
+  if ('revoked' in outcome) {
+    process.stdout.write(`Revoked the key "${outcome.revoked.name}" with the id ${outcome.revoked.id}.\n`);
+    return;
   }
-  process.stdout.write(`Revoked ${id}.\n`);
-}
-
-/** Looking must not make a store in a folder that was only mistyped. */
-async function hasStore(dataDir: string): Promise<boolean> {
-  const { DATABASE_FILE } = await import('@undertone/server');
-  return existsSync(join(dataDir, DATABASE_FILE));
-}
-
-async function withStore<T>(dataDir: string, work: (store: KeyStore) => Promise<T>): Promise<T> {
-  const { openDatabase, SqliteKeyStore } = await import('@undertone/server');
-  const database = orFailure(dataDir, () => openDatabase(dataDir));
-  const store = new SqliteKeyStore(database);
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-    database.close();
-  }
-}
-
-function orFailure<T>(dataDir: string, open: () => T): T {
-  try {
-    return open();
-  } catch (cause) {
-    throw new Failure(
-      `The keys in ${dataDir} cannot be opened (${(cause as Error).message}). Choose the server's folder with --data-dir.`,
-      { cause },
+  if (outcome.why === 'ambiguous') {
+    const records = await withKeys(command, (store) => store.list());
+    const ids = records.filter((record) => record.name === nameOrId && stateOf(record) === 'active');
+    throw new UserError(
+      `${ids.length} active keys have the name "${nameOrId}". Revoke one by its id: ${ids.map(({ id }) => id).join(', ')}.`,
     );
   }
+  throw new UserError(
+    `There is no active key with the id or name "${nameOrId}". \`undertone keys list\` shows those there are.`,
+  );
 }
 
-function asJson({ id, name, createdAt, lastUsedAt, revokedAt }: KeyRecord) {
-  return { id, name, created_at: createdAt, last_used_at: lastUsedAt, revoked_at: revokedAt };
+/** With `fallback`, a folder that has no keys is left as it is: it may only be mistyped. */
+async function withKeys<T>(command: Command, work: (keys: KeyStore) => Promise<T>, fallback?: T): Promise<T> {
+  const { dataDir } = readFlags(command, ['dataDir']);
+  const { DATABASE_FILE, openStores } = await import('@undertone/server');
+  if (fallback !== undefined && !existsSync(join(dataDir, DATABASE_FILE))) return fallback;
+  try {
+    const stores = await openStores({ dataDir }, { kind: 'local' });
+    try {
+      return await work(stores.keys);
+    } finally {
+      await stores.close();
+    }
+  } catch (error) {
+    throw await explainStorage(error, dataDir);
+  }
+}
+
+function stateOf({ revokedAt, expiresAt }: KeyRecord): 'active' | 'revoked' | 'expired' {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
+}
+
+function asJson(record: KeyRecord) {
+  const { id, name, createdAt, lastUsedAt, expiresAt, revokedAt } = record;
+  return {
+    id,
+    name,
+    state: stateOf(record),
+    created_at: createdAt,
+    last_used_at: lastUsedAt,
+    expires_at: expiresAt,
+    revoked_at: revokedAt,
+  };
 }
 
 function table(records: readonly KeyRecord[]): string {
   const rows = [
-    ['ID', 'NAME', 'MADE', 'LAST USED', 'STATE'],
-    ...records.map(({ id, name, createdAt, lastUsedAt, revokedAt }) => [
-      id,
-      name,
-      minute(createdAt),
-      lastUsedAt ? minute(lastUsedAt) : 'never',
-      revokedAt ? `revoked ${minute(revokedAt)}` : 'holds',
-    ]),
+    ['ID', 'NAME', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'],
+    ...records.map((record) => {
+      const { id, name, createdAt, lastUsedAt, expiresAt } = record;
+      return [id, name, ...[createdAt, lastUsedAt, expiresAt].map(minute), stateOf(record)];
+    }),
   ];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return rows
@@ -131,6 +167,6 @@ function table(records: readonly KeyRecord[]): string {
     .join('');
 }
 
-function minute(date: Date): string {
-  return `${date.toISOString().slice(0, 16).replace('T', ' ')}Z`;
+function minute(date: Date | null): string {
+  return date === null ? 'never' : `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

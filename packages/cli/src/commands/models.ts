@@ -7,10 +7,11 @@ import { readFlags, settingFlag } from '../settings-flags.ts';
 
 const MORE = `
 UAR is the unweighted average recall: the mean, over the emotions, of how many recordings of each were recognised, all of
-speakers the model had never heard. ECE is how far the confidences are off on average. docs/MODEL_CARD.md tells the rest.`;
+speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average.
+See docs/MODEL_CARD.md for the rest.`;
 
 export function addModels(program: Command): void {
-  const models = program
+  const command = program
     .command('models')
     .summary('show the models, their accuracy and their licences')
     .description('Shows the models, how well they did in tests, and the weights with their licences.')
@@ -18,8 +19,8 @@ export function addModels(program: Command): void {
     .addOption(settingFlag('modelsDir'))
     .addHelpText('after', MORE)
     .action(async ({ json = false }: { json?: boolean }) => {
-      const { modelsDir } = readFlags(models, ['modelsDir']);
-      const catalog = await readCatalog(modelsDir === '' ? undefined : modelsDir);
+      const { modelsDir } = readFlags(command, ['modelsDir']);
+      const catalog = await readCatalog(modelsDir || undefined);
       process.stdout.write(`${json ? JSON.stringify(catalog, null, 2) : describe(catalog)}\n`);
     });
 }

@@ -1,56 +1,43 @@
-import { CLIENT_LIMITS } from '@undertone/contract';
-import { type AsynchResult, type EmotionClient, PredictionTimeoutError } from '@undertone/sdk';
+import { PredictionTimeoutError } from '@undertone/sdk';
 import type { Command } from 'commander';
-import { type AsynchFlags, asynchClient, asynchUrlFlag, interruptible, POLL_MS } from '../asynch-client.ts';
-import { Failure } from '../failure.ts';
-import { addTimelineFlags, printTimeline, type TimelineFlags } from '../timeline/print.ts';
+import { addServerFlags, connect, interruptible, waitForResult } from '../client.ts';
+import { addTimelineFlags, printTimeline, type TimelineFlags } from '../timeline.ts';
+import { UserError } from '../user-error.ts';
 
 const MORE = `
-Without --wait, a result that is not there yet is exit code 1 and says how far it has come. Everything about a request is gone
-24 hours after it was made.
+Without --wait, a result that is not ready yet is exit code 1, with the progress so far. Results are deleted 24 hours after
+the upload began.
 
 Examples:
   undertone result 0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10
   undertone result 0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10 --wait --srt > talk.srt`;
 
-interface Flags extends AsynchFlags, TimelineFlags {
+interface Flags extends TimelineFlags {
   readonly wait?: true;
 }
 
 export function addResult(program: Command): void {
-  const result = program
+  const command = program
     .command('result')
-    .summary('show the time line of an uploaded recording')
-    .description('Shows the time line of a recording that was uploaded before.')
-    .argument('<id>', 'the identifier that `undertone upload` printed')
-    .option('--wait', 'wait until the time line is there');
-  addTimelineFlags(result)
-    .addOption(asynchUrlFlag())
+    .summary('show the timeline of an uploaded recording')
+    .description('Shows the timeline of a recording that was uploaded before.')
+    .argument('<id>', 'the request ID that `undertone upload` printed')
+    .option('--wait', 'wait until the timeline is ready');
+  addServerFlags(addTimelineFlags(command))
     .addHelpText('after', MORE)
     .action(async (id: string, flags: Flags) => {
-      const client = asynchClient(flags);
-      const ask = flags.wait ? waitFor : askOnce;
-      printTimeline(await interruptible((signal) => ask(client, id, signal)), flags);
+      const result = await interruptible((signal) =>
+        flags.wait ? waitForResult(command, id, signal) : askOnce(command, id, signal),
+      );
+      printTimeline(result, flags);
     });
 }
 
-async function askOnce(client: EmotionClient, id: string, signal: AbortSignal): Promise<AsynchResult> {
+async function askOnce(command: Command, id: string, signal: AbortSignal) {
   try {
-    return await client.asynch.emotions(id, { maxTries: 1, signal });
+    return await connect(command).asynch.emotions(id, { maxTries: 1, signal });
   } catch (error) {
     if (!(error instanceof PredictionTimeoutError)) throw error;
-    throw new Failure(`${error.message} --wait waits for it.`);
-  }
-}
-
-/** The tries of one call are limited; the patience of whoever said --wait is not. */
-async function waitFor(client: EmotionClient, id: string, signal: AbortSignal): Promise<AsynchResult> {
-  const options = { maxTries: CLIENT_LIMITS.maxTries.max, interval: POLL_MS, signal };
-  for (;;) {
-    try {
-      return await client.asynch.emotions(id, options);
-    } catch (error) {
-      if (!(error instanceof PredictionTimeoutError)) throw error;
-    }
+    throw new UserError(`${error.message} Add --wait to wait for it.`);
   }
 }

@@ -1,78 +1,60 @@
-import { DEFAULT_MODEL, INTERVAL_SECONDS, MODEL_IDS, type ModelId } from '@undertone/contract';
-import type { AsynchResult, EmotionClient, UploadOptions } from '@undertone/sdk';
+import { INTERVAL_SECONDS, type ModelId } from '@undertone/contract';
+import type { Progress } from '@undertone/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type AsynchFlags, asynchClient, asynchUrlFlag, interruptible, POLL_MS } from '../asynch-client.ts';
-import { Failure } from '../failure.ts';
-import { addTimelineFlags, printTimeline, type TimelineFlags } from '../timeline/print.ts';
+import { addServerFlags, connect, interruptible, waitForResult, writeStatus } from '../client.ts';
+import { modelFlag } from '../settings-flags.ts';
+import { addTimelineFlags, printTimeline, type TimelineFlags } from '../timeline.ts';
 
 const MORE = `
 A recording is 5 seconds to 1 GiB: WAV always, other formats where the server has ffmpeg. \`-\` reads standard input. The key is
-read from SERVICE_API_KEY. Without --wait the identifier of the request goes to standard output, alone; with it the time line.
-Ctrl-C while sending deletes what was sent; while waiting it leaves the request to the server.
+read from SERVICE_API_KEY. Without --wait the request ID goes to standard output, alone. With it the timeline does, and the
+request ID goes to standard error. Ctrl-C during the upload deletes what was sent; during the wait the request continues.
 
 Examples:
   undertone upload talk.wav --wait
   undertone upload talk.wav --model 7emotions --interval 10 --csv > talk.csv
   id=$(undertone upload talk.wav) && undertone result "$id" --wait`;
 
-interface Flags extends AsynchFlags, TimelineFlags {
+interface Flags extends TimelineFlags {
   readonly model: ModelId;
   readonly interval: number;
   readonly wait?: true;
 }
 
 export function addUpload(program: Command): void {
-  const upload = program
+  const command = program
     .command('upload')
-    .summary('send a long recording to the service')
-    .description('Sends a long recording to the service, and with --wait shows its time line.')
+    .summary('send a long recording to the server')
+    .description('Sends a long recording to the server, and with --wait shows its timeline.')
     .argument('<file>', 'a recording of at least 5 seconds')
-    .option('--wait', 'wait for the time line and print it; the forms below imply it');
-  addTimelineFlags(upload)
-    .addOption(
-      new Option('--model <model>', 'which emotions to tell apart')
-        .choices([...MODEL_IDS])
-        .default(DEFAULT_MODEL),
-    )
+    .option('--wait', 'wait for the timeline and print it; --json, --csv and --srt imply it');
+  addTimelineFlags(command)
+    .addOption(modelFlag())
     .addOption(
       new Option('--interval <seconds>', 'seconds between two classifications')
         .argParser(parseInterval)
         .default(INTERVAL_SECONDS.default),
-    )
-    .addOption(asynchUrlFlag())
+    );
+  addServerFlags(command)
     .addHelpText('after', MORE)
     .action(async (file: string, flags: Flags) => {
-      const client = asynchClient(flags);
-      const recording = file === '-' ? process.stdin : file;
-      const options = { model: flags.model, intervalSeconds: flags.interval };
-      if (flags.wait || flags.json || flags.csv || flags.srt) {
-        printTimeline(await uploadAndWait(client, recording, options), flags);
-      } else {
-        const requestId = await interruptible((signal) =>
-          client.asynch.upload(recording, { ...options, signal }),
-        );
-        process.stdout.write(`${requestId}\n`);
-      }
+      const waits = flags.wait || flags.json || flags.csv || flags.srt;
+      let announced = !waits;
+      // As soon as it is known: whoever loses the terminal can still ask for the result.
+      const onProgress = ({ requestId }: Progress) => {
+        if (announced || requestId === undefined) return;
+        announced = true;
+        writeStatus(''); // The bar of the upload is on this line, and is drawn again on the next.
+        process.stderr.write(`Request ID: ${requestId}\n`);
+      };
+      await interruptible(async (signal) => {
+        const { model, interval: intervalSeconds } = flags;
+        const options = { model, intervalSeconds, onProgress, signal };
+        const requestId = await connect(command).asynch.upload(file === '-' ? process.stdin : file, options);
+        if (waits) printTimeline(await waitForResult(command, requestId, signal), flags);
+        else process.stdout.write(`${requestId}\n`);
+      });
     });
-}
-
-async function uploadAndWait(
-  client: EmotionClient,
-  recording: string | NodeJS.ReadStream,
-  options: UploadOptions,
-): Promise<AsynchResult> {
-  let waitingFor: string | undefined;
-  const onProgress: UploadOptions['onProgress'] = ({ status, requestId }) => {
-    if (status !== 'uploading') waitingFor = requestId;
-  };
-  return interruptible(async (signal) => {
-    try {
-      return await client.asynch.classify(recording, { ...options, interval: POLL_MS, onProgress, signal });
-    } catch (error) {
-      if (!signal.aborted || waitingFor === undefined) throw error;
-      throw new Failure(`Stopped waiting. The request goes on: \`undertone result ${waitingFor} --wait\`.`);
-    }
-  });
 }
 
 function parseInterval(text: string): number {

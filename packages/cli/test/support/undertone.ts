@@ -36,29 +36,39 @@ export async function undertone(args: readonly string[], options: RunOptions = {
 
 export interface Serving {
   readonly url: string;
-  /** Everything printed until the server was ready, the first key included. */
-  readonly printed: string;
+  readonly pid: number;
+  /** The first match in what it prints, now or later. */
+  prints(pattern: RegExp): Promise<string>;
+  /** Everything it has printed, errors too: all of it once it has stopped. */
+  printed(): string;
+  /** Sends SIGTERM; the exit code. */
   stop(): Promise<number | null>;
 }
 
 /** Runs `undertone serve` on a free port until it is ready. */
 export async function serve(dataDir: string, args: readonly string[] = [], env = {}): Promise<Serving> {
   const child = start(['serve', '--port', '0', '--data-dir', dataDir, ...args], { env });
-  const errors = output(child.stderr);
-  let printed = '';
   const ended = once(child, 'close');
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (piece: string) => {
       printed += piece;
-      const ready = /"url":"([^"]+)".*\n/.exec(printed);
-      // The key, where there is one, is printed right after the line that says ready.
-      if (ready?.[1]) setTimeout(resolve, 100, ready[1]);
+      child.emit('printed');
     });
-    ended.then(async () => reject(new Error(`the server ended: ${printed}${await errors}`)));
-  });
+  }
+  const prints = async (pattern: RegExp): Promise<string> => {
+    for (;;) {
+      const match = pattern.exec(printed);
+      if (match) return match[1] ?? match[0];
+      const more = await Promise.race([once(child, 'printed').then(() => true), ended.then(() => false)]);
+      if (!more) throw new Error(`the server ended: ${printed}`);
+    }
+  };
   return {
-    url,
-    printed,
+    url: await prints(/"url":"([^"]+)".*\n/),
+    pid: child.pid ?? 0,
+    prints,
+    printed: () => printed,
     stop: async () => {
       child.kill('SIGTERM');
       const [code] = await ended;

@@ -184,7 +184,7 @@ export class AsynchProcessor {
       const result: AsynchResult = { request_id: request.id, status: 'completed', emotions };
       return { result: JSON.stringify(result) };
     } catch (error) {
-      if (error instanceof AudioError && error.code !== 'overloaded') return { failure: asFailure(error) };
+      if (error instanceof AudioError) return { failure: asFailure(error) };
       throw error;
     }
   }
@@ -235,11 +235,8 @@ export class AsynchProcessor {
 
 /** Passes by itself, and says nothing about the recording. */
 function passes(error: unknown): boolean {
-  return (
-    [StoreUnavailableError, OverloadedError, NoThreadsError, ClosedError].some(
-      (kind) => error instanceof kind,
-    ) ||
-    (error instanceof AudioError && error.code === 'overloaded')
+  return [StoreUnavailableError, OverloadedError, NoThreadsError, ClosedError].some(
+    (kind) => error instanceof kind,
   );
 }
 

@@ -4,7 +4,7 @@ import { CompleteBody, InitiateQuery, PredictionQuery, RequestId } from '@undert
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Services } from '../app.ts';
-import { requireModel } from '../models.ts';
+import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import { COMPLETE, DELETE, INITIATE, INITIATE_BY_GET, PREDICTION, PUT_PART } from './operations.ts';
 import { notFound, readPrediction } from './requests.ts';

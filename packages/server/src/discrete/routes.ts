@@ -8,9 +8,8 @@ import {
 import { DiscreteQuery } from '@undertone/contract/schemas';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Services } from '../app.ts';
-import { requireModel } from '../models.ts';
 import { DISCRETE_OPERATION, DISCRETE_SHORT_OPERATION } from '../openapi/operations.ts';
-import { toResult } from '../prediction.ts';
+import { requireModel, toResult } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import { Admission, type Reservation } from './admission.ts';
 import { type ClipBody, clipBody, readClip } from './read-clip.ts';

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../keys/authenticator.ts';
 import { ProblemError, retryLater } from '../problems.ts';
 import type { Caller } from '../stores/key-store.ts';
-import { TokenBuckets } from './token-bucket.ts';
+import { TokenBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -8,7 +8,7 @@ import {
 } from '@undertone/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { asProblem, ProblemError } from '../problems.ts';
-import { requestIdOf } from './request-id.ts';
+import { requestIdOf } from './request-log.ts';
 
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   // The client is gone, and whatever went wrong is most likely that: the access line says so.

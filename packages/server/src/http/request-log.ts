@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { REQUEST_ID_HEADER } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../operations/metrics.ts';
 
@@ -29,4 +32,10 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
     });
     next();
   });
+}
+
+/** A caller's own id is kept when it is harmless in a log line and a header; otherwise it gets a new one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers[REQUEST_ID_HEADER];
+  return typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();
 }

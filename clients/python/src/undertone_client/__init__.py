@@ -1,0 +1,59 @@
+"""
+Client of the Undertone service, which classifies the emotion in speech from tone of voice.
+
+>>> from undertone_client import EmotionClient
+>>> EmotionClient().discrete.emotions("hello.wav").main_emotion
+'happy'
+"""
+
+from ._progress import Progress
+from ._samples import prepare
+from .async_client import AsyncEmotionClient
+from .client import EmotionClient
+from .errors import (
+    ConfigError,
+    InvalidRequestIdError,
+    MissingApiKeyError,
+    MissingFileError,
+    MissingPackageError,
+    PredictionFailedError,
+    PredictionTimeoutError,
+    RequestFailedError,
+    UndertoneError,
+    UploadFailedError,
+)
+from .results import (
+    CONFIDENCE_FLOOR,
+    AsynchResult,
+    DiscreteResult,
+    Model,
+    ModelList,
+    TimelineElement,
+    Weights,
+)
+
+__version__ = "2.0.0"
+
+__all__ = [
+    "CONFIDENCE_FLOOR",
+    "AsyncEmotionClient",
+    "AsynchResult",
+    "ConfigError",
+    "DiscreteResult",
+    "EmotionClient",
+    "InvalidRequestIdError",
+    "MissingApiKeyError",
+    "MissingFileError",
+    "MissingPackageError",
+    "Model",
+    "ModelList",
+    "PredictionFailedError",
+    "PredictionTimeoutError",
+    "Progress",
+    "RequestFailedError",
+    "TimelineElement",
+    "UndertoneError",
+    "UploadFailedError",
+    "Weights",
+    "prepare",
+]

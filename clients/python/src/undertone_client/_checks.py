@@ -1,0 +1,69 @@
+"""Every number a caller may set: its default, its range and what it counts."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MIB = 1024 * 1024
+
+MODEL_IDS = ("4emotions", "5emotions", "7emotions")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The valid values of a setting."""
+
+    default: int
+    least: int
+    most: int
+    unit: str
+
+
+NUMBERS = {
+    "part_size": Range(5 * MIB, MIB, 100 * MIB, "bytes"),
+    "max_threads": Range(3, 1, 64, "parts at the same time"),
+    "retry_attempts": Range(5, 0, 100, "retries"),
+    "max_retries": Range(3, 0, 100, "retries"),
+    "max_tries": Range(20, 1, 100, "tries"),
+    "interval": Range(5000, 1000, 60_000, "milliseconds"),
+    "interval_seconds": Range(5, 1, 60, "seconds"),
+}
+
+
+def default(name: str) -> int:
+    """Give the documented default of a number."""
+    return NUMBERS[name].default
+
+
+def number_problem(name: str, value: Any) -> str | None:
+    """Say what is wrong with a number, and how to fix it."""
+    limits = NUMBERS[name]
+    try:
+        # Takes numpy's whole numbers too, and neither floats nor text. A bool is no number here.
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is not None and limits.least <= whole <= limits.most:
+        return None
+    return f"{name} is {value!r}: give a whole number of {limits.unit} from {limits.least} to {limits.most}."
+
+
+def model_problem(model: Any) -> str | None:
+    """List the models when this is not one of them."""
+    if model is None or model in MODEL_IDS:
+        return None
+    return f"There is no model {model!r}: choose one of {', '.join(MODEL_IDS)}."
+
+
+def raise_if_any(problems: Iterable[str | None]) -> None:
+    """Raise one error that lists all problems."""
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise ConfigError(found)

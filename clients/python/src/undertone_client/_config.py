@@ -1,0 +1,111 @@
+"""The settings of one client: arguments first, then the environment, then defaults."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from ._checks import number_problem, raise_if_any
+from ._log import LEVELS, level_number
+from ._urls import join_url
+from .errors import MissingApiKeyError
+
+#: Where clients look when no address is configured: a server on this machine.
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+NO_KEY = "There is no API key: pass api_key or set SERVICE_API_KEY."
+
+
+@dataclass(frozen=True)
+class Config:
+    """Defaults filled in, not checked yet. What is printed is often kept, so the key is not."""
+
+    api_key: str | None = field(repr=False)
+    part_size: int
+    show_progress: bool
+    max_threads: int
+    retry_attempts: int
+    base_url: str
+    discrete_url: str
+    asynch_url: str
+    log_level: str | None
+
+    def problems(self) -> list[str]:
+        """List every problem but a missing key, each in a sentence that says how to fix it."""
+        found = [
+            _key_problem(self.api_key),
+            *(number_problem(name, getattr(self, name)) for name in ("part_size", "max_threads", "retry_attempts")),
+            None if isinstance(self.show_progress, bool) else "show_progress must be True or False.",
+            _url_problem("base_url (SERVICE_URL)", self.base_url),
+            _url_problem("discrete_url (SERVICE_DISCRETE_URL)", self.discrete_url),
+            _url_problem("asynch_url (SERVICE_ASYNCH_URL)", self.asynch_url),
+            _level_problem(self.log_level),
+        ]
+        return [problem for problem in found if problem is not None]
+
+    def require_ready(self) -> None:
+        """Begin an operation: valid settings and a key, or nothing is sent."""
+        raise_if_any(self.problems())
+        if not self.api_key:
+            raise MissingApiKeyError(NO_KEY)
+
+
+def resolve_config(
+    api_key: str | None,
+    base_url: str | None,
+    discrete_url: str | None,
+    asynch_url: str | None,
+    log_level: str | None,
+    **settings: Any,
+) -> Config:
+    """Fill in what was not given. An empty variable counts as not set."""
+
+    def first(given: str | None, variable: str) -> str | None:
+        return (os.environ.get(variable) or None) if given is None else given
+
+    base = first(base_url, "SERVICE_URL")
+    base = DEFAULT_URL if base is None else base
+    # A base that is not an address is reported once, not again as two addresses made of it.
+    root = DEFAULT_URL if _url_problem("base_url", base) else base
+    discrete = first(discrete_url, "SERVICE_DISCRETE_URL")
+    asynch = first(asynch_url, "SERVICE_ASYNCH_URL")
+    return Config(
+        api_key=first(api_key, "SERVICE_API_KEY"),
+        base_url=base,
+        discrete_url=join_url(root, "/v1/discrete/emotion") if discrete is None else discrete,
+        asynch_url=join_url(root, "/v1/asynch") if asynch is None else asynch,
+        log_level=first(log_level, "SERVICE_LOG_LEVEL"),
+        **settings,
+    )
+
+
+def _key_problem(key: Any) -> str | None:
+    if key is None or key == "" or (isinstance(key, str) and re.fullmatch(r"[\x21-\x7e]+", key)):
+        return None
+    return (
+        "api_key (SERVICE_API_KEY) is not a key: it must be one word of plain letters, digits and signs, "
+        "without spaces or line breaks."
+    )
+
+
+def _url_problem(name: str, value: Any) -> str | None:
+    hint = "give a full address that begins with http:// or https://"
+    try:
+        url = httpx.URL(value)
+    except (TypeError, ValueError, httpx.InvalidURL):
+        return f"{name} is not an address: {hint}."
+    if url.scheme not in ("http", "https") or not url.host or " " in url.host:
+        return f"{name} is not an address: {hint}."
+    if url.userinfo:
+        return f"{name} contains a user name or password: {hint}, without them."
+    return None
+
+
+def _level_problem(level: Any) -> str | None:
+    if level is None or level_number(level) is not None:
+        return None
+    return f"log_level (SERVICE_LOG_LEVEL) is {level!r}: choose one of {', '.join(LEVELS)}."

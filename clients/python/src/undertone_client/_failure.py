@@ -1,0 +1,45 @@
+"""What went wrong inside, before the operation it belongs to gives it its public class."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Union
+
+from .errors import UndertoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Failure(Exception):  # noqa: N818 - never seen by a caller
+    """A sentence and its details. One that `is_final` is not retried, whatever its code."""
+
+    def __init__(
+        self, message: str, *, cause: BaseException | None = None, is_final: bool = False, **details: Any
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.cause = cause
+        self.is_final = is_final
+        self.details = details
+
+    def with_note(self, note: str) -> Failure:
+        """Give the same with a note in brackets behind the sentence."""
+        return Failure(f"{self.message} ({note})", cause=self.cause, is_final=self.is_final, **self.details)
+
+
+ErrorClass = type[UndertoneError]
+ClassOf = Union[ErrorClass, Callable[[Failure], ErrorClass]]
+
+
+@contextmanager
+def failing_as(class_of: ClassOf, request_id: str | None = None) -> Iterator[None]:
+    """Let a failure inside leave as the class that `class_of` is or picks."""
+    try:
+        yield
+    except Failure as failure:
+        chosen = class_of if isinstance(class_of, type) else class_of(failure)
+        details = dict(failure.details)
+        if request_id is not None:
+            details["request_id"] = request_id
+        raise chosen(failure.message, **details) from failure.cause

@@ -1,0 +1,89 @@
+"""Drawings for notebooks: one piece of HTML that needs nothing else, no script and no style sheet."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from ._drawing import COLOURS, OTHER_COLOUR, Block, blocks_of, clock, rows_of
+from .results import CONFIDENCE_FLOOR
+
+if TYPE_CHECKING:
+    from .results import AsynchResult, DiscreteResult
+
+_LEFT, _WIDTH, _ROW, _BAR = 90, 720, 26, 18
+_TICKS = 6
+
+
+def timeline_html(result: AsynchResult) -> str:
+    """Draw a row for each emotion that occurs; what is under the floor is only outlined."""
+    blocks = blocks_of(result)
+    if not blocks:
+        return f"<p>Request {escape(result.request_id)}: the time line is empty.</p>"
+    rows, end = rows_of(blocks), blocks[-1].end
+    scale = _WIDTH / end
+    shapes = [_name(emotion, row) for row, emotion in enumerate(rows)]
+    shapes += [_rect(block, rows.index(block.emotion), scale) for block in blocks]
+    shapes += _ticks(end, len(rows) * _ROW)
+    counts = ", ".join(f"{_share(blocks, emotion):.0%} {emotion}" for emotion in rows)
+    label = escape(f"Emotions over {clock(end)} minutes: {counts}.", quote=True)
+    return (
+        f"{_svg(len(rows) * _ROW + 24, label)}{''.join(shapes)}</svg>"
+        f'<p style="margin:0;font-size:12px">{label} '
+        f"Outlined: confidence under {CONFIDENCE_FLOOR}, not reliable.</p>"
+    )
+
+
+def predictions_html(result: DiscreteResult) -> str:
+    """Draw a bar for each emotion of the model, the most confident first."""
+    ranked = sorted(result.all_predictions.items(), key=lambda item: -item[1])
+    label = escape(f"Main emotion: {result.main_emotion}, confidence {result.confidence:.2f}.", quote=True)
+    shapes = []
+    for row, (emotion, share) in enumerate(ranked):
+        width = max(0.0, min(1.0, share)) * 300
+        top = row * _ROW + (_ROW - _BAR) / 2
+        colour = COLOURS.get(emotion, OTHER_COLOUR)
+        shapes.append(
+            f'{_name(emotion, row)}<rect x="{_LEFT}" y="{top:g}" width="{width:.1f}" height="{_BAR}" fill="{colour}"/>'
+            f'<text x="{_LEFT + width + 6:.1f}" y="{top + 13:g}" fill="currentColor">{share:.2f}</text>'
+        )
+    return f"{_svg(len(ranked) * _ROW, label)}{''.join(shapes)}</svg>"
+
+
+def _svg(height: float, label: str) -> str:
+    width = _LEFT + _WIDTH + 20
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 {width} {height:g}" width="100%" '
+        f'style="max-width:{width}px;font:12px sans-serif;color:inherit"><title>{label}</title>'
+    )
+
+
+def _name(emotion: str, row: int) -> str:
+    middle = row * _ROW + _ROW / 2 + 4
+    text = escape(emotion)
+    return f'<text x="{_LEFT - 8}" y="{middle:g}" text-anchor="end" fill="currentColor">{text}</text>'
+
+
+def _rect(block: Block, row: int, scale: float) -> str:
+    left = _LEFT + block.start * scale
+    width = max((block.end - block.start) * scale - 0.5, 0.5)
+    top = row * _ROW + (_ROW - _BAR) / 2
+    look = f'fill="{block.colour}"' if block.is_confident else f'fill="none" stroke="{block.colour}"'
+    title = escape(f"{clock(block.start)} {block.emotion} {block.confidence:.2f}")
+    return f'<rect x="{left:.1f}" y="{top:g}" width="{width:.1f}" height="{_BAR}" {look}><title>{title}</title></rect>'
+
+
+def _ticks(end: float, bottom: float) -> list[str]:
+    shapes = [f'<path d="M{_LEFT} {bottom:g}h{_WIDTH}" stroke="currentColor" fill="none"/>']
+    for i in range(_TICKS + 1):
+        left = _LEFT + _WIDTH * i / _TICKS
+        text = clock(end * i / _TICKS)
+        shapes.append(
+            f'<text x="{left:.1f}" y="{bottom + 16:g}" text-anchor="middle" fill="currentColor">{text}</text>'
+        )
+    return shapes
+
+
+def _share(blocks: list[Block], emotion: str) -> float:
+    whole = sum(block.end - block.start for block in blocks)
+    return sum(block.end - block.start for block in blocks if block.emotion == emotion) / whole

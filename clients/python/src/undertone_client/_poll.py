@@ -1,0 +1,86 @@
+"""Asks for a result until it is there or the tries are used up."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any
+
+from . import _retry
+from ._answers import read_json
+from ._progress import Progress
+from ._urls import join_url
+from .errors import InvalidRequestIdError, PredictionFailedError, PredictionTimeoutError, RequestFailedError
+from .results import AsynchResult
+
+if TYPE_CHECKING:
+    from ._failure import ErrorClass, Failure
+    from ._progress import Reporter
+    from ._session import Session
+
+#: Where no interval is given, the first wait in milliseconds, which grows up to the longest one.
+_FIRST_MS, _GROWTH, _LONGEST_MS = 500, 1.5, 5000
+
+_ACCEPTED, _NOT_FOUND, _GONE, _UNPROCESSABLE = 202, 404, 410, 422
+
+
+async def poll_result(
+    session: Session, request_id: str, max_tries: int | None, interval_ms: int | None, reporter: Reporter
+) -> AsynchResult:
+    """Ask, wait, and ask again: `max_tries` times, or until there is an end."""
+    for tries in itertools.count(1):
+        answer = await _ask(session, request_id)
+        if isinstance(answer, AsynchResult):
+            reporter.report(Progress("completed", 1, request_id))
+            return answer
+        reporter.report(answer)
+        if max_tries is not None and tries >= max_tries:
+            raise _timed_out(answer, tries)
+        await _retry.wait(_paced(tries) if interval_ms is None else interval_ms)
+    raise AssertionError  # the count has no end
+
+
+def check_request_id(request_id: Any) -> None:
+    """Refuse what is not a UUID, which is what the upload returns."""
+    if isinstance(request_id, str) and re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", request_id):
+        return
+    raise InvalidRequestIdError(
+        f"{request_id!r} is not a request_id: give the one that asynch.upload returned.",
+        code="invalid_request_id",
+    )
+
+
+def class_of_refusal(failure: Failure) -> ErrorClass:
+    """Give the class of the error for somebody who asked about a request."""
+    status = failure.details.get("status")
+    if status in (_NOT_FOUND, _GONE):
+        return InvalidRequestIdError
+    return PredictionFailedError if status == _UNPROCESSABLE else RequestFailedError
+
+
+async def _ask(session: Session, request_id: str) -> AsynchResult | Progress:
+    url = join_url(session.config.asynch_url, "/prediction", {"request_id": request_id})
+    answer = await session.call_with_retries("Asking for the result", "GET", url)
+
+    def parse(value: dict[str, Any]) -> AsynchResult | Progress:
+        if value["status"] == "completed":
+            return AsynchResult.from_dict(value)
+        if answer.status_code != _ACCEPTED:
+            raise ValueError
+        return Progress(str(value["status"]), float(value["progress"]), request_id)
+
+    return read_json(answer, url, parse)
+
+
+def _paced(tries: int) -> int:
+    return round(min(_LONGEST_MS, _FIRST_MS * _GROWTH ** min(tries - 1, 10)))
+
+
+def _timed_out(last: Progress, tries: int) -> PredictionTimeoutError:
+    return PredictionTimeoutError(
+        f"Not finished yet after {'one try' if tries == 1 else f'{tries} tries'}: the request is {last.status}, "
+        f"{int(last.progress * 100)} % done. It continues on the server: call asynch.emotions again with its "
+        "request_id, or with a larger max_tries.",
+        code="timed_out",
+        request_id=last.request_id,
+    )

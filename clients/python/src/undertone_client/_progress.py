@@ -1,0 +1,108 @@
+"""How far a long operation has come: for a listener, and as a bar on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Callable
+
+from tqdm import tqdm
+
+from ._log import logger
+from ._portal import call_back
+
+_LABELS = {"uploading": "Uploading", "queued": "Waiting", "processing": "Classifying"}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a recording has come."""
+
+    #: ``uploading``, ``queued``, ``processing`` or ``completed``.
+    status: str
+    #: The share of the present status that is done, 0 to 1.
+    progress: float
+    #: The request it is about.
+    request_id: str
+    #: Bytes sent so far; while uploading.
+    sent_bytes: int | None = None
+    #: Bytes to send in all; while uploading.
+    total_bytes: int | None = None
+
+
+ProgressListener = Callable[[Progress], None]
+
+
+class Reporter:
+    """
+    Passes progress on to the listener and the bar. A part that is sent again does not set it back.
+
+    Both are served in the caller's thread: a notebook shows what comes from others in the wrong place.
+    """
+
+    def __init__(self, listener: ProgressListener | None, *, show: bool) -> None:
+        self._listener = listener
+        self._show = show and _is_watched()
+        self._bar: _Bar | None = None
+        self._latest: Progress | None = None
+
+    def report(self, progress: Progress) -> None:
+        """Pass it on."""
+        call_back(lambda: self._report(progress))
+
+    def end(self) -> None:
+        """Leave the bar as it is; called however the operation ends."""
+        call_back(self._close_bar)
+
+    def _report(self, progress: Progress) -> None:
+        latest = self._latest
+        if latest and latest.status == progress.status and progress.progress < latest.progress:
+            return
+        self._latest = progress
+        if self._show:
+            self._draw(progress, is_new=latest is None or latest.status != progress.status)
+        if self._listener is not None:
+            try:
+                self._listener(progress)
+            except Exception:
+                # An error of the listener must not stop the upload.
+                logger.exception("on_progress raised an error.")
+
+    def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def _draw(self, progress: Progress, *, is_new: bool) -> None:
+        if is_new:
+            self._close_bar()
+            if progress.status in _LABELS:
+                self._bar = _bar_for(progress)
+        if self._bar is not None:
+            done = progress.progress if progress.sent_bytes is None else progress.sent_bytes
+            self._bar.update(done - self._bar.n)
+            self._bar.refresh_if_whole()
+
+
+class _Bar(tqdm):  # type: ignore[type-arg]
+    """A bar that has no thread to watch over it."""
+
+    monitor_interval = 0
+
+    def refresh_if_whole(self) -> None:
+        # tqdm draws ten times a second at most, and might leave the last one out.
+        if self.n >= (self.total or 0):
+            self.refresh()
+
+
+def _bar_for(progress: Progress) -> _Bar:
+    label = _LABELS[progress.status]
+    if progress.total_bytes is None:
+        form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
+        return _Bar(total=1, desc=label, bar_format=form, file=sys.stderr)
+    return _Bar(total=progress.total_bytes, desc=label, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr)
+
+
+def _is_watched() -> bool:
+    """Whether somebody looks at stderr: at a terminal or in a notebook."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())

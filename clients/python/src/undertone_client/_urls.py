@@ -1,0 +1,47 @@
+"""Addresses: joined, extended, and as they may stand in a log."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Union
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+QueryValue = Union[str, int, None]
+
+
+def with_query(address: str, query: Mapping[str, QueryValue]) -> str:
+    """Add query parameters to an address; those it has already stay."""
+    scheme, host, path, old, _ = urlsplit(address)
+    added = {name: str(value) for name, value in query.items() if value is not None}
+    if added:
+        kept = [(name, value) for name, value in parse_qsl(old, keep_blank_values=True) if name not in added]
+        old = urlencode([*kept, *added.items()])
+    return urlunsplit((scheme, host, path, old, ""))
+
+
+def join_url(base: str, path: str, query: Mapping[str, QueryValue] | None = None) -> str:
+    """Join a path to a base address, however many slashes the base ends in."""
+    parts = urlsplit(base)
+    return with_query(urlunsplit(parts._replace(path=parts.path.rstrip("/") + path)), query or {})
+
+
+def models_url(asynch_url: str) -> str:
+    """Find the list of models, which is next to the asynch interface."""
+    parts = urlsplit(asynch_url)
+    parent = parts.path.rstrip("/").rpartition("/")[0]
+    return with_query(urlunsplit(parts._replace(path=f"{parent}/models")), {})
+
+
+def without_query(address: str) -> str:
+    """Give an address as it may stand in a log or an error: the query can contain signatures and tokens."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is one of this machine."""
+    host = urlsplit(address).hostname or ""
+    return re.fullmatch(r"(.+\.)?localhost|127(\.\d+){3}|0\.0\.0\.0|::1?", host) is not None

@@ -1,0 +1,91 @@
+"""The client that blocks until there is an answer: `async_client`, run on an event loop in the background."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+from ._base import ClientBase
+from ._portal import Portal
+from .async_client import AsyncAsynch, AsyncDiscrete, list_models
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from typing_extensions import Concatenate, ParamSpec
+
+    from ._session import Session
+    from .results import ModelList
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+
+
+class EmotionClient(ClientBase):
+    """
+    Talks to an Undertone server. Threads may share it, and it works inside a running event loop.
+
+    >>> client = EmotionClient()                     # the key comes from SERVICE_API_KEY
+    >>> client.discrete.emotions("hello.wav")        # 4 to 10 seconds, answered at once
+    >>> client.asynch.classify("interview.wav")      # 5 seconds to 1 GiB, answered with a time line
+    """
+
+    #: Short recordings, answered at once.
+    discrete: Discrete
+    #: Long recordings, answered with a time line.
+    asynch: Asynch
+
+    def _open(self, session: Session) -> None:
+        self._session = session
+        self._portal = Portal(session.close)
+        self.discrete = Discrete(AsyncDiscrete(session), self._portal)
+        self.asynch = Asynch(AsyncAsynch(session), self._portal)
+
+    def models(self) -> ModelList:
+        """List the models the server offers, how well they do, and the licence of the weights in use."""
+        return self._portal.run(list_models(self._session))
+
+    def close(self) -> None:
+        """Close the connections. A client that is used again opens new ones."""
+        self._portal.close()
+
+    def __enter__(self) -> EmotionClient:
+        """Use it in a `with` block."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Close the connections at the end of the block."""
+        self.close()
+
+
+def _blocking(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """Make a method that runs one of the async client's to its end; parameters, types and docs are the same."""
+
+    @functools.wraps(method)
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        portal: Portal = self._portal
+        return portal.run(method(self._interface, *args, **kwargs))
+
+    return run
+
+
+class _Interface:
+    def __init__(self, interface: AsyncDiscrete | AsyncAsynch, portal: Portal) -> None:
+        self._interface = interface
+        self._portal = portal
+
+
+class Discrete(_Interface):
+    """Short recordings of 4 to 10 seconds, answered at once."""
+
+    emotions = _blocking(AsyncDiscrete.emotions)
+
+
+class Asynch(_Interface):
+    """Long recordings: send one, then ask for its time line."""
+
+    upload = _blocking(AsyncAsynch.upload)
+    emotions = _blocking(AsyncAsynch.emotions)
+    classify = _blocking(AsyncAsynch.classify)
+    delete = _blocking(AsyncAsynch.delete)

@@ -1,0 +1,230 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { availableParallelism, totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { findFfmpeg, MODEL_SAMPLE_RATE } from '@undertone/audio';
+import { Classifier, ModelFilesError } from '@undertone/classifier';
+import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
+import type { Settings } from '@undertone/server';
+import type { SettingName } from './settings-flags.ts';
+import { isExpected, UserError } from './user-error.ts';
+
+/** What a check found and, unless it is ok, how to fix it. */
+export interface Finding {
+  readonly state: 'ok' | 'warning' | 'error';
+  readonly found: string;
+  readonly fix?: string;
+}
+
+export const CHECKED_SETTINGS = [
+  'host',
+  'port',
+  'dataDir',
+  'weights',
+  'modelsDir',
+] as const satisfies SettingName[];
+
+/** In the order they are printed: what everything else rests on comes first. */
+export const CHECKS = {
+  node: checkNode,
+  model: checkModel,
+  'data folder': checkDataDir,
+  disk: checkDisk,
+  port: checkPort,
+  ffmpeg: checkFfmpeg,
+  cores: checkCores,
+  memory: checkMemory,
+};
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+function ok(found: string): Finding {
+  return { state: 'ok', found };
+}
+
+function warning(found: string, fix: string): Finding {
+  return { state: 'warning', found, fix };
+}
+
+function error(found: string, fix: string): Finding {
+  return { state: 'error', found, fix };
+}
+
+/** A Node that is too old does not get here: bin/undertone.js refuses it. */
+async function checkNode(): Promise<Finding> {
+  const { version, platform, arch } = process;
+  return ok(`${version} on ${platform} ${arch}`);
+}
+
+/** Runs it once: a runtime without a build for this machine shows here and nowhere else. */
+async function checkModel({ weights, modelsDir }: Pick<Settings, 'weights' | 'modelsDir'>): Promise<Finding> {
+  try {
+    const classifier = await Classifier.start({ weights, workers: 1, ...(modelsDir && { modelsDir }) });
+    try {
+      const { maxSeconds } = DISCRETE_LIMITS;
+      const silence = new Float32Array(maxSeconds * MODEL_SAMPLE_RATE);
+      const { timings } = await classifier.classifyWindow(silence, { priority: 'discrete' });
+      const { licence, commercial_use } = classifier.weights;
+      const use = commercial_use ? 'commercial use allowed' : 'no commercial use';
+      const speed = `${maxSeconds} s of audio take ${Math.round(timings.inferenceMs)} ms`;
+      return ok(`${weights} weights ${classifier.catalog.version}, ${licence} (${use}); ${speed}`);
+    } finally {
+      await classifier.close();
+    }
+  } catch (cause) {
+    const { message } = cause as Error;
+    if (cause instanceof ModelFilesError) return error('its files cannot be used', message);
+    return error(`does not run: ${message.split('\n', 1)[0]}`, 'Install again: make install.');
+  }
+}
+
+/** Writes and erases a file where the server would write: in the folder, or where the folder would be made. */
+async function checkDataDir({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Finding> {
+  try {
+    const folder = await nearestFolder(dataDir);
+    const trial = await mkdtemp(join(folder, '.undertone-doctor-'));
+    try {
+      await writeFile(join(trial, 'trial'), 'x');
+    } finally {
+      await rm(trial, { recursive: true });
+    }
+    return ok(
+      folder === dataDir ? `${dataDir} can be written to` : `${dataDir} will be made by the first start`,
+    );
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    const found =
+      code === 'ENOTDIR' ? `${dataDir} is not a folder` : `${dataDir} cannot be written to (${code})`;
+    return error(
+      found,
+      'Choose another folder with --data-dir or SERVICE_DATA_DIR, or change its permissions.',
+    );
+  }
+}
+
+async function checkDisk({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Finding> {
+  try {
+    const { bavail, bsize } = await statfs(await nearestFolder(dataDir));
+    return judgeFreeSpace(bavail * bsize);
+  } catch (cause) {
+    return warning('its free space cannot be read', (cause as Error).message);
+  }
+}
+
+/** An uploaded recording may have 1 GiB, and the database needs room to write. */
+export function judgeFreeSpace(bytes: number): Finding {
+  const found = `${size(bytes)} free`;
+  const fix = 'Free some space, or choose a folder on another disk with --data-dir or SERVICE_DATA_DIR.';
+  if (bytes < 100 * MIB) return error(found, `The server needs 100 MiB to start. ${fix}`);
+  if (bytes < 2 * GIB) return warning(found, `One uploaded recording may take 1 GiB. ${fix}`);
+  return ok(found);
+}
+
+async function checkPort({ host, port }: Pick<Settings, 'host' | 'port'>): Promise<Finding> {
+  const address = `${host}:${port}`;
+  try {
+    await listenOnce(host, port);
+    return ok(`${address} is free`);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'EADDRINUSE')
+      return error(`cannot listen on ${address} (${code})`, 'Choose others with --host and --port.');
+    if (await answersAsUndertone(host, port)) return ok(`a server already runs on ${address}`);
+    return error(
+      `${address} is taken by another program`,
+      'Stop it, or choose another port with --port or SERVICE_PORT.',
+    );
+  }
+}
+
+async function checkFfmpeg(): Promise<Finding> {
+  const path = await findFfmpeg();
+  if (path === null) {
+    return warning(
+      'not found: only WAV can be read',
+      'For webm, m4a, mp3 and others: apt-get install ffmpeg, or brew install ffmpeg.',
+    );
+  }
+  try {
+    const { stdout } = await promisify(execFile)(path, ['-version'], { timeout: 10_000 });
+    return ok(`${path}, ${stdout.split(' ', 3).join(' ')}`);
+  } catch (cause) {
+    return warning(
+      `${path} does not run (${(cause as Error).message.split('\n', 1)[0]})`,
+      'Install it again.',
+    );
+  }
+}
+
+async function checkCores(): Promise<Finding> {
+  return ok(`${availableParallelism()}: as many inference threads unless SERVICE_WORKERS says otherwise`);
+}
+
+async function checkMemory(): Promise<Finding> {
+  // A container may be given less than the machine has; 0 or a huge number means that it is not.
+  const limit = process.constrainedMemory();
+  const bytes = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+  if (bytes >= GIB) return ok(size(bytes));
+  return warning(
+    size(bytes),
+    'Under load the server takes up to 800 MB: give it 1 GiB, or set fewer SERVICE_WORKERS.',
+  );
+}
+
+/** An error that may come from the data folder, as a sentence for the user where it does. */
+export async function explainStorage(cause: unknown, dataDir: string): Promise<unknown> {
+  if (isExpected(cause)) return cause;
+  const { state, found, fix } = await checkDataDir({ dataDir });
+  if (state === 'error') return new UserError(`The data folder ${found}. ${fix}`, { cause });
+  const reason = (cause as Error).name === 'StoreUnavailableError' ? cause : await whyNotOpened(dataDir);
+  if (reason === null) return cause;
+  return new UserError(`The data folder ${dataDir} cannot be used: ${(reason as Error).message}`, { cause });
+}
+
+async function whyNotOpened(dataDir: string): Promise<unknown> {
+  const { openStores } = await import('@undertone/server');
+  try {
+    const stores = await openStores({ dataDir }, { kind: 'local' });
+    await stores.close();
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+async function nearestFolder(path: string): Promise<string> {
+  try {
+    const found = await stat(path);
+    if (!found.isDirectory()) throw Object.assign(new Error(`${path} is not a folder`), { code: 'ENOTDIR' });
+    return path;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw cause;
+    return nearestFolder(dirname(path));
+  }
+}
+
+function listenOnce(host: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const server = createServer().once('error', reject);
+  server.listen({ host, port }, () => server.close(() => resolve()));
+  return promise;
+}
+
+async function answersAsUndertone(host: string, port: number): Promise<boolean> {
+  const name = host.includes(':') ? `[${host}]` : host;
+  try {
+    const response = await fetch(`http://${name}:${port}${PATHS.health}`, {
+      signal: AbortSignal.timeout(2_000),
+    });
+    return ((await response.json()) as { status?: unknown }).status === 'ok';
+  } catch {
+    return false;
+  }
+}
+
+function size(bytes: number): string {
+  return bytes < GIB ? `${Math.floor(bytes / MIB)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;
+}
