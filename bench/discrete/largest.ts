@@ -1,0 +1,23 @@
+import { DISCRETE_LIMITS } from '@undertone/contract';
+import { writeWav } from '../../packages/audio/test/support/wav.ts';
+import { fileForm } from '../../packages/server/test/support/form.ts';
+import { voiceLike } from '../support/voice.ts';
+
+const RATE = 192_000;
+const HEADER_BYTES = 44;
+const CHUNK_HEADER_BYTES = 8;
+
+/** A good recording that has all the bytes a file may have: the largest sound, and a chunk of text that fills the rest. */
+export function largestForm(): Buffer {
+  const { maxSeconds, maxFileBytes } = DISCRETE_LIMITS;
+  const soundBytes = maxSeconds * RATE * 2 * 8;
+  const filler = Buffer.alloc(maxFileBytes - HEADER_BYTES - soundBytes - CHUNK_HEADER_BYTES, 'text ');
+  const file = writeWav(voiceLike(maxSeconds, RATE), {
+    encoding: 'float64',
+    sampleRate: RATE,
+    channels: 2,
+    after: [['LIST', filler]],
+  });
+  if (file.length !== maxFileBytes) throw new Error(`the file has ${file.length} bytes`);
+  return fileForm(file);
+}

@@ -1,0 +1,68 @@
+// Asks /healthz every 100 ms from a process of its own, so that neither the clients' work nor the server's own view of
+// itself is measured. `watchHealth` starts this same file as that process.
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { PATHS } from '@undertone/contract';
+import type { Limits } from './report.ts';
+
+const EVERY_MS = 100;
+export const HEALTH_LIMIT_MS = 250;
+
+export interface Health {
+  readonly asked: number;
+  /** Not answered 200. */
+  readonly failed: number;
+  readonly slowestMs: number;
+}
+
+/** `stop` settles with what was seen until then. */
+export function watchHealth(url: string): { stop(): Promise<Health> } {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const output = text(child.stdout);
+  return {
+    stop: async () => {
+      child.stdin.end();
+      return JSON.parse(await output) as Health;
+    },
+  };
+}
+
+export function checkHealth(limits: Limits, when: string, { asked, failed, slowestMs }: Health): void {
+  limits.atLeast(`/healthz was asked ${when}`, asked, 1, ' times');
+  if (failed > 0) limits.miss(`/healthz ${when}: ${failed} of ${asked} were not answered 200`);
+  limits.atMost(`/healthz ${when}`, slowestMs, HEALTH_LIMIT_MS, ' ms');
+}
+
+if (import.meta.main) {
+  const url = process.argv[2] + PATHS.health;
+  let stopped = false;
+  process.stdin.resume().once('end', () => {
+    stopped = true;
+  });
+  const seen = { asked: 0, failed: 0, slowestMs: 0 };
+  const pending = new Set<Promise<void>>();
+  // The first call opens the connection and loads the client: not the server's time.
+  await fetch(url).then((response) => response.text());
+  while (!stopped) {
+    const asking = ask().finally(() => pending.delete(asking));
+    pending.add(asking);
+    await sleep(EVERY_MS);
+  }
+  await Promise.all(pending);
+  process.stdout.write(JSON.stringify(seen));
+
+  async function ask(): Promise<void> {
+    const start = performance.now();
+    const ok = await fetch(url).then(
+      async (response) => (await response.text()) !== '' && response.ok,
+      () => false,
+    );
+    seen.asked++;
+    if (!ok) seen.failed++;
+    seen.slowestMs = Math.max(seen.slowestMs, performance.now() - start);
+  }
+}
