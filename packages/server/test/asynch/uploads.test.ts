@@ -224,7 +224,7 @@ describe('a part', () => {
     await requests.addPart(request_id, large, NO_LIMITS);
     const url = presigned_urls[1]?.url ?? '';
     const announced = await problemOf(await putPart(url, randomBytes(100_001)), 'file_too_large');
-    assert.equal(announced['max_bytes'], 2 ** 30);
+    assert.equal(announced.max_bytes, 2 ** 30);
     await problemOf(await putPart(url, new Blob([randomBytes(300_000)]).stream()), 'file_too_large');
     assert.deepEqual(
       (await filesOf(service.dataDir)).filter((file) => file.includes(request_id)),
