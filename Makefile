@@ -7,14 +7,15 @@ NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
 PYTHON ?= /usr/bin/python3
 PYTEST := .venv/bin/python -m pytest
 
-.PHONY: help serve test install test-deps check
+.PHONY: help serve test acceptance install test-deps check
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make serve     run the service on http://127.0.0.1:8080; the first start prints an API key'
-	@echo 'make test      everything a change must pass (installs Debian packages that are missing)'
-	@echo 'make check     the quick part of it: style and types'
-	@echo 'make install   only what npm brings'
+	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints an API key'
+	@echo 'make test        everything a change must pass (installs Debian packages that are missing)'
+	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database'
+	@echo 'make check       the quick part of it: style and types'
+	@echo 'make install     only what npm brings'
 
 # Without npm in between: a signal to make reaches the server, and Node 24 comes before the machine's own.
 serve: install
@@ -55,3 +56,6 @@ test: install check test-deps .venv/.installed clients/python/.venv/.installed p
 	(cd clients/python && $(PYTEST) --quiet) || failed=1; \
 	$(NPM) run --silent test:node || failed=1; \
 	exit $$failed
+
+acceptance: install
+	@scripts/acceptance.sh

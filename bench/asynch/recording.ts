@@ -1,32 +1,32 @@
-import { voiceLikeWav } from '../discrete/clip.ts';
+import { wavHeader } from '../../packages/server/test/support/wav.ts';
+import { voiceLike } from '../support/voice.ts';
 
-const RATE = 44_100;
+const LOOP_SECONDS = 17;
 const HEADER_BYTES = 44;
-const LOOP_SECONDS = 37;
 
-/** A WAV of any size that is never in memory as a whole: half a minute of sound, over and over. */
+/** A 16-bit WAV of any size that is never in memory as a whole: half a minute of sound, over and over. */
 export class Recording {
   readonly bytes: number;
+  readonly seconds: number;
   readonly #header: Buffer;
   readonly #loop: Buffer;
 
-  constructor(megabytes: number) {
-    const wav = voiceLikeWav(LOOP_SECONDS, RATE);
-    this.#loop = wav.subarray(HEADER_BYTES);
-    this.bytes = megabytes * 2 ** 20;
-    this.#header = Buffer.from(wav.subarray(0, HEADER_BYTES));
-    this.#header.writeUInt32LE(this.bytes - 8, 4);
-    this.#header.writeUInt32LE(this.bytes - HEADER_BYTES, 40);
-  }
-
-  get seconds(): number {
-    return (this.bytes - HEADER_BYTES) / 2 / RATE;
+  constructor(mebibytes: number, rate: number, channels: number) {
+    this.bytes = mebibytes * 2 ** 20;
+    const sound = Int16Array.from(voiceLike(LOOP_SECONDS, rate), (value) => Math.round(value * 32_767));
+    const frames = Int16Array.from(
+      { length: sound.length * channels },
+      (_, i) => sound[Math.floor(i / channels)] ?? 0,
+    );
+    this.#loop = Buffer.from(frames.buffer);
+    const dataBytes = this.bytes - HEADER_BYTES;
+    this.#header = wavHeader({ rate, channels, bits: 16, dataBytes });
+    this.seconds = dataBytes / (2 * channels * rate);
   }
 
   slice(start: number, end: number): Buffer {
     const piece = Buffer.alloc(Math.min(end, this.bytes) - start);
-    let at = 0;
-    if (start < HEADER_BYTES) at = this.#header.copy(piece, 0, start);
+    let at = start < HEADER_BYTES ? this.#header.copy(piece, 0, start) : 0;
     while (at < piece.length) {
       const from = (start + at - HEADER_BYTES) % this.#loop.length;
       at += this.#loop.copy(piece, at, from);

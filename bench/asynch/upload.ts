@@ -10,6 +10,7 @@ import type { Recording } from './recording.ts';
 
 const PART_BYTES = 5 * 2 ** 20;
 const AT_ONCE = 3;
+const POLL_MS = 250;
 
 interface Server {
   readonly url: string;
@@ -23,7 +24,7 @@ export async function upload({ url, key }: Server, recording: Recording): Promis
   const count = Math.ceil(recording.bytes / PART_BYTES);
   const query = `?file_name=bench.wav&part_count=${count}`;
   const begun = (await answered(
-    fetch(base + ASYNCH_PATHS.initiate + query, { method: 'POST', headers }),
+    await fetch(base + ASYNCH_PATHS.initiate + query, { method: 'POST', headers }),
   )) as InitiateResult;
   const parts: { PartNumber: number; ETag: string }[] = [];
   const waiting = begun.presigned_urls.values();
@@ -38,7 +39,7 @@ export async function upload({ url, key }: Server, recording: Recording): Promis
   await Promise.all(Array.from({ length: AT_ONCE }, send));
   const { request_id, upload_id } = begun;
   await answered(
-    fetch(base + ASYNCH_PATHS.complete, {
+    await fetch(base + ASYNCH_PATHS.complete, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify({ request_id, upload_id, parts }),
@@ -47,18 +48,18 @@ export async function upload({ url, key }: Server, recording: Recording): Promis
   return request_id;
 }
 
+/** Polls as our clients do: a server that is busy for a moment is asked again. */
 export async function result({ url, key }: Server, requestId: string): Promise<AsynchResult> {
+  const address = `${url}${PATHS.asynch}${ASYNCH_PATHS.prediction}?request_id=${requestId}`;
   for (;;) {
-    const address = `${url}${PATHS.asynch}${ASYNCH_PATHS.prediction}?request_id=${requestId}`;
     const response = await fetch(address, { headers: { [API_KEY_HEADER]: key } });
-    if (response.status !== 202) return (await answered(Promise.resolve(response))) as AsynchResult;
+    if (response.status !== 202 && response.status !== 503) return (await answered(response)) as AsynchResult;
     await response.arrayBuffer();
-    await sleep(50);
+    await sleep(response.status === 503 ? 1_000 : POLL_MS);
   }
 }
 
-async function answered(call: Promise<Response>): Promise<unknown> {
-  const response = await call;
+async function answered(response: Response): Promise<unknown> {
   if (!response.ok) throw new Error(await response.text());
   return response.json();
 }

@@ -7,8 +7,8 @@ import { parseArgs, promisify } from 'node:util';
 import { PATHS } from '@undertone/contract';
 import { EmotionClient } from '@undertone/sdk';
 import { build } from 'esbuild';
-import { machine } from '../discrete/machine.ts';
-import { startServerProcess } from '../discrete/server-process.ts';
+import { describeMachine } from '../support/report.ts';
+import { startServerProcess } from '../support/server-process.ts';
 
 const MIB = 2 ** 20;
 const MOST_MIB = 150;
@@ -28,7 +28,7 @@ const { values } = parseArgs({
 const bytes = Number(values.mebibytes) * MIB;
 const run = promisify(execFile);
 const folder = await mkdtemp(join(tmpdir(), 'undertone-bench-client-'));
-const server = await startServerProcess({ SERVICE_WORKERS: '1' });
+const server = await startServerProcess({ env: { SERVICE_WORKERS: '1' } });
 try {
   const path = join(folder, 'talk.wav');
   await writeScrambled(path, bytes);
@@ -83,7 +83,7 @@ function report(client: Sent | undefined, bare: Sent | undefined): void {
   if (!client || !bare) throw new Error('nothing was measured');
   const line = (name: string, { seconds, peakMiB }: Sent) =>
     `${name.padEnd(10)} ${seconds.toFixed(2).padStart(7)} s ${(bytes / MIB / seconds).toFixed(0).padStart(6)} MiB/s  peak ${peakMiB} MiB`;
-  console.log(machine());
+  console.log(describeMachine());
   console.log(`${values.mebibytes} MiB, best of ${values.repeat}`);
   console.log(line('client', client));
   console.log(line('bare HTTP', bare));

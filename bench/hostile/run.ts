@@ -1,12 +1,12 @@
-// Sends many damaged or hostile bodies to the real server. See README.md.
+// Sends many damaged or hostile bodies to the real server. See ../README.md.
 import { parseArgs } from 'node:util';
 import { hostileRequest } from '../../packages/server/test/support/hostile.ts';
 import { Random } from '../../packages/server/test/support/random.ts';
 import { sendHostile } from '../../packages/server/test/support/send-hostile.ts';
-import { Client } from '../discrete/client.ts';
-import { FORM_TYPE, form, voiceLikeWav } from '../discrete/clip.ts';
-import { machine } from '../discrete/machine.ts';
-import { startServerProcess } from '../discrete/server-process.ts';
+import { Client } from '../support/client.ts';
+import { describeMachine } from '../support/report.ts';
+import { startServerProcess } from '../support/server-process.ts';
+import { clipForm } from '../support/voice.ts';
 
 const AT_ONCE = 16;
 /** What the heap and the allocator may still gain between the middle and the end without being called a leak. */
@@ -46,18 +46,20 @@ try {
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   const seconds = (performance.now() - start) / 1000;
   const endMegabytes = await server.residentMegabytes();
-  const client = new Client({ ...server, type: FORM_TYPE, body: form(voiceLikeWav(5)), connections: 1 });
+  const client = new Client({ url: server.url, key: server.key, body: clipForm(), connections: 1 });
   const { status } = await client.post();
   client.close();
   if (status !== 200) failures.push(`afterwards a good clip gets ${status}`);
-  if ((await server.metric('undertone_discrete_in_hand')) !== 0) failures.push('places are left taken');
-  if ((await server.metric('undertone_worker_restarts')) !== 0) failures.push('an inference thread was lost');
+  if ((await server.metric('undertone_discrete_requests_in_flight')) !== 0)
+    failures.push('requests are left in flight');
+  if ((await server.metric('undertone_inference_thread_restarts')) !== 0)
+    failures.push('an inference thread was lost');
   if (endMegabytes - middleMegabytes > GROWTH_MEGABYTES) failures.push('memory goes on growing');
-  console.log(`\n${machine()}\n${count} bodies in ${seconds.toFixed(0)} s\n`);
+  console.log(`\n${describeMachine()}\n${count} bodies in ${seconds.toFixed(0)} s\n`);
   console.table(Object.fromEntries(byKind));
   console.log(
     JSON.stringify({
-      machine: machine(),
+      machine: describeMachine(),
       count,
       seconds,
       middleMegabytes,

@@ -11,7 +11,6 @@ import {
   DEFAULT_MODELS_DIR,
   pickWeights,
   readCatalog,
-  type WeightsName,
 } from '../../packages/classifier/src/index.ts';
 import { openSession } from '../../packages/classifier/src/session.ts';
 
@@ -97,20 +96,20 @@ async function memory(path: string): Promise<Record<string, number>> {
 }
 
 /** What the classifier adds to one window when nobody else is there: checks, hand-over, wake-ups, answer. */
-async function overheadMs(weights: WeightsName): Promise<Summary> {
+async function overheadMs(weights: string): Promise<Summary> {
   const classifier = await Classifier.start({ weights, workers: 1 });
   const window = hum(80_000);
   const times: number[] = [];
   for (let i = 0; i < 2 * repeat; i++) {
     const started = performance.now();
-    const { timings } = await classifier.classify(window, { priority: 'discrete' });
+    const { timings } = await classifier.classifyWindow(window, { priority: 'discrete' });
     times.push(performance.now() - started - timings.inferenceMs);
   }
   await classifier.close();
   return summary(times);
 }
 
-const weights = options.weights as WeightsName;
+const { weights } = options;
 const entry = pickWeights(await readCatalog(), weights);
 const modelPath = join(DEFAULT_MODELS_DIR, entry.file);
 const machine = `${process.platform} ${process.arch}, ${cpus().length} x ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;

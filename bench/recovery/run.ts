@@ -1,4 +1,4 @@
-// Kills the real server again and again. See README.md.
+// Kills the real server again and again: nothing that was acknowledged may be lost. See ../README.md.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { surviveKills } from '../../packages/server/test/asynch/support/crashes.ts';
 import { ServerProcess } from '../../packages/server/test/asynch/support/server-process.ts';
 import { Random } from '../../packages/server/test/support/random.ts';
-import { machine } from '../discrete/machine.ts';
+import { describeMachine } from '../support/report.ts';
 
 const { values } = parseArgs({
   options: { kills: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
@@ -17,7 +17,7 @@ try {
   const report = await surviveKills(new ServerProcess(dataDir), Number(values.kills), random, (line) =>
     console.log(line),
   );
-  console.log(JSON.stringify({ machine: machine(), ...report }));
+  console.log(JSON.stringify({ machine: describeMachine(), ...report }));
 } finally {
   await rm(dataDir, { recursive: true, force: true });
 }

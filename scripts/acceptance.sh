@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs the benches one after another, whatever becomes of each, and ends with what was missed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PWD/node_modules/.bin:$PATH"
+
+declare -A command=(
+  [discrete]='bench/discrete/run.ts'
+  [asynch]='bench/asynch/run.ts'
+  [bad-days]='bench/bad-days/run.ts'
+  [recovery]='bench/recovery/run.ts'
+  [hostile]='bench/hostile/run.ts'
+  [client]='bench/client/run.ts'
+  [model]='bench/model/run.ts'
+)
+order=(discrete asynch bad-days recovery hostile client model)
+[ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
+
+missed=()
+for name in "${order[@]}"; do
+  echo
+  echo "=== $name"
+  log=$(mktemp)
+  node "${command[$name]}" 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  [ "$status" -eq 0 ] || missed+=("$name (exit code $status)" "$(grep '^MISSED' "$log")")
+  rm "$log"
+done
+
+echo
+if [ ${#missed[@]} -eq 0 ]; then
+  echo "Every limit of ${order[*]} was met."
+  exit 0
+fi
+printf '%s\n' 'Missed:' "${missed[@]}"
+exit 1
