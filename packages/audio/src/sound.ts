@@ -48,14 +48,14 @@ async function openWithFfmpeg(
 ): Promise<Sound> {
   const path = await ffmpeg.find();
   if (path === null) throw needsFfmpeg(container);
-  const bytes = container === 'mp4' ? streamableMp4(source) : source.read();
-  const wav = ffmpeg.toWav(path, new ByteReader(bytes, signal).rest(), { kind, signal });
-  const reader = new ByteReader(wav, signal);
+  const bytes = new ByteReader(container === 'mp4' ? streamableMp4(source) : source.read(), signal);
+  const reader = new ByteReader(ffmpeg.toWav(path, bytes.rest(), { kind, signal }), signal);
   try {
     const header = (await reader.peek(1)).length > 0 ? await readWavHeader(reader) : null;
     if (header === null) throw unreadable('The recording has no sound in it.');
     return soundOf(reader, header);
   } catch (error) {
+    bytes.close();
     reader.close();
     throw error;
   }

@@ -8,7 +8,7 @@ import {
   type RecordingSource,
   readClip,
 } from '@undertone/audio';
-import { DISCRETE_LIMITS } from '@undertone/contract';
+import { ASYNCH_LIMITS, DISCRETE_LIMITS } from '@undertone/contract';
 import {
   type Catalog,
   DEFAULT_MODELS_DIR,
@@ -45,7 +45,7 @@ export interface ClassifierOptions {
 /** One short recording: a file in any format, or prepared samples as JSON. */
 export interface Clip {
   readonly kind: 'file' | 'json';
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
 }
 
 /** What is not counted before it reaches a thread is taken to be so much sound. */
@@ -110,6 +110,7 @@ export class Classifier {
         stepSeconds,
         // One more than there should be, whatever is alive: a thread that is done finds the next window waiting.
         inFlight: this.#queue.stats().threads + 1,
+        maxSeconds: ASYNCH_LIMITS.maxSeconds,
         signal,
         open: (signal) => openSound(watched, { ffmpeg: this.#ffmpeg, kind: 'recording', signal }),
         decode: async (block, signal) => {

@@ -171,7 +171,8 @@ export class TaskQueue {
     this.#running.add(job);
     try {
       const outcome = await thread.run(job.task);
-      if ('inferenceMs' in outcome) this.#pace.observe(outcome.decodeMs + outcome.inferenceMs, job.seconds);
+      if ('inferenceMs' in outcome)
+        this.#pace.observe(outcome.decodeMs + outcome.inferenceMs, outcome.seconds);
       job.resolve({ outcome, queueMs: startedAt - job.acceptedAt });
     } catch (error) {
       if (!(error instanceof ThreadLostError)) job.reject(error);
