@@ -9,5 +9,6 @@ export { resampleAll } from './resample/resample.ts';
 export { readSamplesJson } from './samples-json.ts';
 export { openSound, type Sound } from './sound.ts';
 export { memorySource, type RecordingSource } from './source.ts';
+export { type Encoding, sampleFormats } from './wav/encodings.ts';
 export type { PcmFormat } from './wav/header.ts';
 export { type AudioWindow, windows } from './windows.ts';

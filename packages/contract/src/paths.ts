@@ -9,6 +9,7 @@ export const PATHS = {
   discrete: '/v1/discrete/emotion',
   /** The same operation as `discrete`, under its older name. */
   discreteShort: '/emotionprediction',
+  stream: '/v1/stream',
   models: '/v1/models',
   asynch: '/v1/asynch',
   health: '/healthz',

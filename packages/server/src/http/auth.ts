@@ -1,4 +1,4 @@
-import { API_KEY_HEADER } from '@undertone/contract';
+import { API_KEY_HEADER, KEY_PROTOCOL_PREFIX } from '@undertone/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../keys/authenticator.ts';
 import { ProblemError, retryLater } from '../problems.ts';
@@ -42,6 +42,18 @@ export function requireKeys(app: FastifyInstance, authenticator: Authenticator):
 }
 
 function keyOf({ headers }: FastifyRequest): string | undefined {
-  const given = headers[API_KEY_HEADER] ?? /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  const given =
+    headers[API_KEY_HEADER] ??
+    /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] ??
+    protocolKey(headers['sec-websocket-protocol']);
   return given === '' ? undefined : (given as string | undefined);
+}
+
+/** Browsers cannot set headers on a WebSocket, only offer subprotocols. */
+function protocolKey(offered: string | undefined): string | undefined {
+  return offered
+    ?.split(',')
+    .map((protocol) => protocol.trim())
+    .find((protocol) => protocol.startsWith(KEY_PROTOCOL_PREFIX))
+    ?.slice(KEY_PROTOCOL_PREFIX.length);
 }

@@ -50,6 +50,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       tags: [
         { name: 'Discrete', description: 'Short recordings, answered at once' },
         { name: 'Asynch', description: 'Long recordings, uploaded in parts and answered with a time line' },
+        { name: 'Streaming', description: 'Live audio over WebSocket, answered every few seconds' },
         { name: 'Operations', description: 'For those who run the server' },
       ],
       components: {
