@@ -61,6 +61,8 @@ export class Classifier {
 
   /** Rejects with ModelFilesError when the model is not there, is not what its catalogue says, or cannot be run. */
   static async start(options: ClassifierOptions = {}): Promise<Classifier> {
+    // The ONNX runtime would report its use to its makers. It reads this when the first thread loads it.
+    process.env['ORT_DISABLE_TELEMETRY'] = '1';
     const { modelsDir = DEFAULT_MODELS_DIR, weights: name = 'research' } = options;
     const threads = atLeastOne('workers', options.workers ?? availableParallelism());
     const queueLimit = atLeastOne('queueLimit', options.queueLimit ?? Math.min(256, 32 * threads));

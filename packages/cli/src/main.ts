@@ -3,9 +3,6 @@ import { applyRuntimeFlags } from '@undertone/server/runtime-flags';
 // First of all: it starts this process anew, with the flags that the server runs under.
 if (process.argv[2] === 'serve') applyRuntimeFlags();
 
-// The ONNX runtime would report its use to its makers. It reads this when it is loaded.
-Object.assign(process.env, { ORT_DISABLE_TELEMETRY: '1' });
-
 // Whoever reads our output may stop when it has seen enough, as `| head` does: then there is nobody left to write for.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
