@@ -12,6 +12,9 @@ export const PATHS = {
   stream: '/v1/stream',
   models: '/v1/models',
   asynch: '/v1/asynch',
+  /** The same upload for the second generation of existing clients, which asks for results under `/status`. */
+  asynchEmotion: '/v1/asynch/emotion',
+  rateLimit: '/v1/rate-limit',
   health: '/healthz',
   ready: '/readyz',
   metrics: '/metrics',

@@ -24,3 +24,6 @@ export type StreamPrediction = Static<typeof schema.StreamPrediction>;
 export type StreamError = Static<typeof schema.StreamError>;
 export type StreamDone = Static<typeof schema.StreamDone>;
 export type StreamEnd = Static<typeof schema.StreamEnd>;
+export type StatusQuery = Static<typeof schema.StatusQuery>;
+export type StatusResult = Static<typeof schema.StatusResult>;
+export type RateLimitStatus = Static<typeof schema.RateLimitStatus>;

@@ -47,7 +47,7 @@ export class Streams {
   /** A place among the streams of a key, until the returned function is called. Throws the problem where there is none. */
   takePlace(owner: string): () => void {
     if (this.#stopping) throw retryLater('overloaded', 'This server is stopping. Try again in a second.', 1);
-    const taken = this.#places.get(owner) ?? 0;
+    const taken = this.count(owner);
     if (this.#limit > 0 && taken >= this.#limit) {
       const detail = `This key has ${taken} open streams, which is the limit. Close one of them first.`;
       throw retryLater('rate_limited', detail, 1);
@@ -57,10 +57,15 @@ export class Streams {
     return () => {
       if (!held) return;
       held = false;
-      const left = (this.#places.get(owner) ?? 1) - 1;
+      const left = this.count(owner) - 1;
       if (left > 0) this.#places.set(owner, left);
       else this.#places.delete(owner);
     };
+  }
+
+  /** How many a key has open. */
+  count(owner: string): number {
+    return this.#places.get(owner) ?? 0;
   }
 
   add(stream: OpenStream): void {
