@@ -10,6 +10,8 @@ export const PATHS = {
   /** The same operation as `discrete`, under its older name. */
   discreteShort: '/emotionprediction',
   stream: '/v1/stream',
+  /** The same for existing clients that speak Socket.IO. */
+  socketIo: '/socket.io/',
   models: '/v1/models',
   asynch: '/v1/asynch',
   /** The same upload for the second generation of existing clients, which asks for results under `/status`. */

@@ -22,6 +22,7 @@ import type { BlobStore } from './stores/blob-store.ts';
 import type { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
 import { streamRoutes } from './streaming/routes.ts';
+import { serveSocketIo } from './streaming/socket-io.ts';
 import type { Streams } from './streaming/streams.ts';
 import { acceptWebSockets, isWebSocket } from './streaming/websockets.ts';
 
@@ -87,8 +88,9 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);
-  requireKeys(app, authenticator);
-  limitRates(app, settings.rateLimit);
+  const checkKey = requireKeys(app, authenticator);
+  const countRequest = limitRates(app, settings.rateLimit);
+  serveSocketIo(app, { ...services, checkKey, countRequest });
 
   await collectOpenApi(app);
   await app.register(discreteRoutes, services);

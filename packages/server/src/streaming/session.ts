@@ -14,6 +14,7 @@ import type { WebSocket } from 'ws';
 import type { Metrics } from '../operations/metrics.ts';
 import { toResult } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
+import { hear } from './hear.ts';
 import type { OpenStream, StreamTimes } from './streams.ts';
 import { type StreamWindow, StreamWindows } from './windows.ts';
 
@@ -94,27 +95,17 @@ export class StreamSession implements OpenStream {
     });
   }
 
-  async #answer({ block, startSeconds, endSeconds, newSeconds }: StreamWindow): Promise<void> {
-    const { classifier, metrics, ready, times } = this.#options;
-    const signal = this.#over.signal;
+  async #answer(window: StreamWindow): Promise<void> {
+    const { ready } = this.#options;
     clearTimeout(this.#idle);
-    const late = setTimeout(() => this.#overloaded(), times.lagMs);
-    const begun = performance.now();
-    const channels = Array.from({ length: ready.channels }, (_, channel) => channel);
-    const heard = await Promise.all(
-      channels.map((channel) =>
-        classifier.classifySamples({ ...block, channel }, { priority: 'stream', signal }),
-      ),
-    ).finally(() => clearTimeout(late));
-    signal.throwIfAborted();
-    metrics.observeWindow((performance.now() - begun) / 1_000, newSeconds * ready.channels);
+    const heard = await hear(window, ready.channels, { ...this.#options, signal: this.#over.signal });
     this.#waitForClient();
     for (const [channel, { models, speechSeconds }] of heard.entries()) {
       await this.#send({
         type: 'prediction',
-        t: formatTimestamp(startSeconds),
-        start: milliseconds(startSeconds),
-        end: milliseconds(endSeconds),
+        t: formatTimestamp(window.startSeconds),
+        start: milliseconds(window.startSeconds),
+        end: milliseconds(window.endSeconds),
         channel,
         ...toResult(models[ready.model] as Record<string, number>),
         speech_seconds: Number(speechSeconds.toFixed(2)),
@@ -143,11 +134,6 @@ export class StreamSession implements OpenStream {
       const detail = `Nothing came for ${this.#options.times.idleMs / 1_000} seconds. Connect again when there is audio.`;
       this.#close(STREAM_CLOSE.idle, { code: 'request_timeout', detail });
     }, this.#options.times.idleMs);
-  }
-
-  #overloaded(): void {
-    const detail = `The server is busy: an answer has waited for ${this.#options.times.lagMs / 1_000} seconds. Try again later.`;
-    this.#close(STREAM_CLOSE.overloaded, { code: 'overloaded', detail });
   }
 
   #fail(error: unknown): void {
