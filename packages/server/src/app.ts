@@ -21,6 +21,10 @@ import type { Settings } from './settings.ts';
 import type { BlobStore } from './stores/blob-store.ts';
 import type { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
+import { streamRoutes } from './streaming/routes.ts';
+import { serveSocketIo } from './streaming/socket-io.ts';
+import type { Streams } from './streaming/streams.ts';
+import { acceptWebSockets, isWebSocket } from './streaming/websockets.ts';
 
 /** What the routes work with. Made, and closed, by `compose.ts`. */
 export interface Services {
@@ -35,6 +39,7 @@ export interface Services {
   readonly presigner: Presigner;
   readonly uploads: Uploads;
   readonly processor: AsynchProcessor;
+  readonly streams: Streams;
   readonly bodyTimeouts: { readonly clip: BodyTimeouts; readonly part: BodyTimeouts };
   /** Aborted when the server has been asked to stop. */
   readonly stopping: AbortSignal;
@@ -54,7 +59,11 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     // Slow clients: headers within 10 s; bodies are timed where they are read, more strictly than this outermost limit.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
+    http: {
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 5_000,
+      shouldUpgradeCallback: isWebSocket,
+    },
     requestTimeout: bodyTimeouts.part.totalMs,
     keepAliveTimeout: 65_000,
     bodyLimit: 4 * 1024 * 1024,
@@ -69,6 +78,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
   const refuseOtherMethods = watchMethods(app);
   answerErrors(app);
   logRequests(app, metrics);
+  await acceptWebSockets(app, services.streams);
   drainUnreadBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header(REQUEST_ID_HEADER, request.id);
@@ -78,12 +88,14 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);
-  requireKeys(app, authenticator);
-  limitRates(app, settings.rateLimit);
+  const checkKey = requireKeys(app, authenticator);
+  const countRequest = limitRates(app, settings.rateLimit);
+  serveSocketIo(app, { ...services, checkKey, countRequest });
 
   await collectOpenApi(app);
   await app.register(discreteRoutes, services);
   await app.register(asynchRoutes, services);
+  await app.register(streamRoutes, services);
   await app.register(operationRoutes, services);
   await serveOpenApi(app);
   refuseOtherMethods();

@@ -22,6 +22,7 @@ import { openLocalStores } from './stores/local-stores.ts';
 import { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
 import { openThreadedStores } from './stores/threaded-stores.ts';
+import { Streams, type StreamTimes } from './streaming/streams.ts';
 
 /** The one place where implementations are chosen and put together; the command line and the tests use it too. */
 export interface Stores {
@@ -68,6 +69,7 @@ export interface Parts {
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly processorTimes?: Partial<ProcessorTimes>;
+  readonly streamTimes?: Partial<StreamTimes>;
   readonly now?: () => number;
 }
 
@@ -92,6 +94,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     jobs: settings.asynchJobs,
     ...(parts.processorTimes && { times: parts.processorTimes }),
   });
+  const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
   const uploads = new Uploads({
     requests,
     blobs,
@@ -120,6 +123,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     presigner,
     uploads,
     processor,
+    streams,
     bodyTimeouts,
     stopping,
   };

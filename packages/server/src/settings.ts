@@ -70,6 +70,12 @@ export const SETTINGS = {
     'Requests a minute for each key; 0 is no limit',
     integer(0, 1_000_000),
   ),
+  streamLimit: setting(
+    'SERVICE_STREAM_LIMIT',
+    '100',
+    'Open streams for each key; 0 is no limit',
+    integer(0, 1_000_000),
+  ),
   corsOrigins: setting(
     'SERVICE_CORS_ORIGINS',
     '',

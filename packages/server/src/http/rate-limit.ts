@@ -1,10 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../problems.ts';
 
-/** Counts every request that carries a key. The names of the buckets are key ids, so there are as many as keys. */
-export function limitRates(app: FastifyInstance, perMinute: number): void {
-  if (perMinute === 0) return;
+/** Counts a request of a key, and throws the problem when there are too many. */
+export type CountRequest = (callerId: string) => void;
+
+/**
+ * Counts every request that carries a key. The names of the buckets are key ids, so there are as many as keys. The
+ * returned function is for what is a request, but not one over HTTP.
+ */
+export function limitRates(app: FastifyInstance, perMinute: number): CountRequest {
+  if (perMinute === 0) return () => undefined;
   const buckets = new TokenBuckets(perMinute);
+  const requireAllowed = ({ allowed, limit, retryAfterSeconds }: Allowance) => {
+    if (allowed) return;
+    throw retryLater('rate_limited', `This key may send ${limit} requests a minute.`, retryAfterSeconds);
+  };
   app.addHook('onRequest', async (request, reply) => {
     if (request.caller === null) return;
     const allowance = buckets.take(request.caller.id);
@@ -13,11 +23,9 @@ export function limitRates(app: FastifyInstance, perMinute: number): void {
       'ratelimit-remaining': allowance.remaining,
       'ratelimit-reset': allowance.resetSeconds,
     });
-    if (!allowance.allowed) {
-      const detail = `This key may send ${allowance.limit} requests a minute.`;
-      throw retryLater('rate_limited', detail, allowance.retryAfterSeconds);
-    }
+    requireAllowed(allowance);
   });
+  return (callerId) => requireAllowed(buckets.take(callerId));
 }
 
 export interface Allowance {
