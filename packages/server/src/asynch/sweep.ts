@@ -42,7 +42,8 @@ export class Sweep {
     const needed = new Set(await requests.needingBlobs(groups));
     for (const group of groups) {
       if (needed.has(group)) {
-        await this.#eraseOrphans(group);
+        // Where senders put the parts themselves, nothing is recorded before the upload is complete.
+        if (blobs.arrived === undefined) await this.#eraseOrphans(group);
       } else {
         await blobs.eraseGroup(group);
         await requests.deleteParts(group);
