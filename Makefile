@@ -43,8 +43,13 @@ clients/python/.venv/.installed: clients/python/pyproject.toml
 	clients/python/.venv/bin/pip install --quiet --disable-pip-version-check --editable 'clients/python[dev]'
 	@touch $@
 
+packages/server/.venv/.installed: packages/server/test/support/generated/requirements.txt
+	$(PYTHON) -m venv packages/server/.venv
+	packages/server/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
 # All runners always run, the last words are theirs, and any of them can fail the whole.
-test: install check test-deps .venv/.installed clients/python/.venv/.installed
+test: install check test-deps .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
 	@failed=0; \
 	$(PYTEST) --quiet training/tests || failed=1; \
 	(cd clients/python && $(PYTEST) --quiet) || failed=1; \

@@ -1,4 +1,5 @@
 """Small material for the tests: generated voices as wavs, and an encoder of the right shape with random weights."""
+
 import pathlib
 import sys
 import wave
@@ -10,13 +11,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATE = 16000
+WIDTH = 128  # of the encoder in the tests: two heads
 
 
 def write_wav(path, samples, rate=RATE, width=2, channels=1):
     path.parent.mkdir(parents=True, exist_ok=True)
     scaled = np.round(np.clip(samples, -1, 1) * (2 ** (8 * width - 1) - 1)).astype(np.int64)
-    raw = b"".join(int(s).to_bytes(width, "little", signed=True) for s in scaled) if width == 3 else (
-        (scaled + 128).astype(np.uint8) if width == 1 else scaled.astype(f"<i{width}")).tobytes()
+    raw = (
+        b"".join(int(s).to_bytes(width, "little", signed=True) for s in scaled)
+        if width == 3
+        else ((scaled + 128).astype(np.uint8) if width == 1 else scaled.astype(f"<i{width}")).tobytes()
+    )
     with wave.open(str(path), "wb") as file:
         file.setparams((channels, width, rate, 0, "NONE", ""))
         file.writeframes(raw)
@@ -50,23 +55,31 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def encoder(tmp_path_factory):
-    """Random weights under the names of a pretrained encoder, two blocks deep."""
+    """Random weights under the names of a pretrained encoder, two blocks deep and narrow; some stored in 8 bits."""
     path = tmp_path_factory.mktemp("encoder") / "encoder.npz"
-    g = np.random.default_rng(1)
+    g, width = np.random.default_rng(1), WIDTH
 
     def matrix(*shape):
-        return (g.standard_normal(shape) * 0.02).astype(np.float16)
+        return (g.standard_normal(shape) * 0.05).astype(np.float16)
 
-    arrays = {"conv1.weight": matrix(512, 80, 3), "conv1.bias": matrix(512), "conv2.weight": matrix(512, 512, 3),
-              "conv2.bias": matrix(512), "pos": matrix(1500, 512)}
+    arrays = {
+        "conv1.weight": matrix(width, 80, 3),
+        "conv1.bias": matrix(width),
+        "conv2.weight": matrix(width, width, 3),
+        "conv2.bias": matrix(width),
+        "pos": matrix(1500, width),
+    }
+    shapes = {"q": (width, width), "k": (width, width), "v": (width, width), "o": (width, width)}
+    shapes |= {"fc1": (4 * width, width), "fc2": (width, 4 * width)}
     for i in range(2):
-        for name, (out, inner) in {"q": (512, 512), "k": (512, 512), "v": (512, 512), "o": (512, 512),
-                                   "fc1": (2048, 512), "fc2": (512, 2048)}.items():
-            arrays[f"layers.{i}.{name}.weight"] = matrix(out, inner)
+        for name, shape in shapes.items():
+            weight = f"layers.{i}.{name}.weight"
+            arrays[f"{weight}|q"] = g.integers(0, 256, shape).astype(np.uint8)
+            arrays[f"{weight}|s"], arrays[f"{weight}|z"] = np.float32(0.0007), np.float32(128)
             if name != "k":
-                arrays[f"layers.{i}.{name}.bias"] = matrix(out)
+                arrays[f"layers.{i}.{name}.bias"] = matrix(shape[0])
         for name in ("ln1", "ln2"):
-            arrays[f"layers.{i}.{name}.weight"] = np.ones(512, np.float16)
-            arrays[f"layers.{i}.{name}.bias"] = np.zeros(512, np.float16)
+            arrays[f"layers.{i}.{name}.weight"] = np.ones(width, np.float16)
+            arrays[f"layers.{i}.{name}.bias"] = np.zeros(width, np.float16)
     np.savez(path, **arrays)
     return path

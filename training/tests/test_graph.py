@@ -1,5 +1,4 @@
 """The exported graph says what the trained model says."""
-import copy
 
 import numpy as np
 import onnxruntime
@@ -7,31 +6,28 @@ import pytest
 import torch
 from conftest import RATE, voice
 
-from undertone_training import quantise
-from undertone_training.calibrate import probabilities
+from undertone_training import catalogue, quantise
+from undertone_training.calibration import probabilities
+from undertone_training.encoder import LogMel, pretrained
 from undertone_training.export import VoiceGraph, uncalibrated
 from undertone_training.frontend import mel_filters, noise_bed
-from undertone_training.encoder import LogMel
 from undertone_training.labels import MODELS
 from undertone_training.model import VoiceModel
-from undertone_training.pipeline import averaged, numpy_state
+from undertone_training.pipeline import numpy_state
 
 
 def session(model, ranges=None):
-    state, _ = numpy_state(model)
-    graph = VoiceGraph(state, len(model.encoder.blocks), model.encoder.halve_after, ranges).build(uncalibrated())
+    graph = VoiceGraph(numpy_state(model), model.encoder.halve_after, ranges).build(uncalibrated())
     return onnxruntime.InferenceSession(graph.SerializeToString())
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["by words", "by summary"])
+@pytest.fixture(scope="module", params=[(0,), (0, 1)], ids=["halved once", "halved twice"])
 def model(encoder, request):
-    """Models of both kinds, which tell strangers by what they say or by what is made of it."""
     torch.manual_seed(3)
-    model = VoiceModel(2, (1,), knows_words=request.param).eval()
-    model.encoder.load_pretrained(encoder)
-    for name in model.views:
-        getattr(model, f"familiar_{name}_mean").normal_()
-        getattr(model, f"familiar_{name}_root").normal_(0, 0.2 if name == "spectrum" else 0.05)
+    model = VoiceModel(pretrained(encoder, 2, request.param)).eval()
+    for name in ("middle", "spectrum"):
+        getattr(model, f"ood_{name}_mean").normal_()
+        getattr(model, f"ood_{name}_root").normal_(0, 0.1)
     return model
 
 
@@ -41,12 +37,11 @@ def sound(seconds, seed=0):
 
 def answers(model, samples):
     with torch.no_grad():
-        mel = model.mel(torch.from_numpy(samples))
-        heard = model.hear(mel)
-        strange = model.strangeness(model.seen(mel, heard)).numpy().astype(np.float64)
-        logits = model.answer(heard.summary)
-    speech = heard.voice.sigmoid().mean(1).numpy().astype(np.float64)
-    return {n: probabilities(x.numpy().astype(np.float64), speech, strange, 1.0) for n, x in logits.items()}, speech
+        answer = model(torch.from_numpy(samples))
+        ood = model.ood_score(answer.features).numpy().astype(np.float64)
+    speech = answer.voice.sigmoid().mean(1).numpy().astype(np.float64)
+    said = {n: probabilities(x.numpy().astype(np.float64), speech, ood, 1.0) for n, x in answer.logits.items()}
+    return said, speech
 
 
 @pytest.mark.parametrize("seconds", [1.0, 1.37, 4.999, 5.0, 10.0])
@@ -63,30 +58,32 @@ def test_the_float_graph_equals_the_model_at_any_length(model, seconds):
 
 def test_the_int8_graph_equals_the_model_that_was_trained_with_rounding(model):
     samples = sound(3.0)
-    quantise.set_mode(model, watching=True, active=False)
+    quantise.set_mode(model, observing=True, active=False)
     answers(model, samples)
-    quantise.set_mode(model, watching=False, active=True)
+    quantise.set_mode(model, observing=False, active=True)
     try:
         want, _ = answers(model, samples)
         got = session(model, quantise.ranges(model)).run(["7emotions"], {"samples": samples})[0]
         assert np.abs(got - want["7emotions"]).max() < 0.01
     finally:
-        quantise.set_mode(model, watching=False, active=False)
+        quantise.set_mode(model, observing=False, active=False)
 
 
-def test_the_mean_of_two_models_lies_between_them_and_has_room_for_what_both_saw(model):
-    one, other = copy.deepcopy(model), copy.deepcopy(model)
-    with torch.no_grad():
-        for parameter in other.parameters():
-            parameter.add_(1)
-    for each, high in ((one, 2.0), (other, 3.0)):
-        for rounding in quantise.roundings(each).values():
-            rounding.low.fill_(-high)
-            rounding.high.fill_(high)
-    mean = averaged([one, other])
-    for a, b in zip(mean.parameters(), model.parameters()):
-        assert torch.allclose(a, b + 0.5, atol=1e-5)
-    assert set(quantise.ranges(mean).values()) == {(-3.0, 3.0)}
+def test_the_stored_weights_are_those_of_the_int8_graph(model, tmp_path):
+    samples = sound(2.0)
+    quantise.set_mode(model, observing=True, active=False)
+    answers(model, samples)
+    quantise.set_mode(model, observing=False, active=False)
+    state, ranges = numpy_state(model), quantise.ranges(model)
+    catalogue.save_weights(tmp_path / "model.npz", state, ranges)
+    assert (tmp_path / "model.npz").stat().st_size < 0.4 * sum(x.nbytes for x in state.values())
+    loaded, same = catalogue.load_weights(tmp_path / "model.npz")
+    assert same == pytest.approx(ranges)
+    outputs = []
+    for weights in (state, loaded):
+        graph = VoiceGraph(weights, model.encoder.halve_after, ranges).build(uncalibrated()).SerializeToString()
+        outputs.append(onnxruntime.InferenceSession(graph).run(["7emotions"], {"samples": samples})[0])
+    assert np.abs(outputs[0] - outputs[1]).max() < 0.01
 
 
 def test_log_mel_is_that_of_a_plain_fourier_transform():

@@ -1,4 +1,5 @@
 """What people bring: wavs of every kind, tables with mistakes, file names of published corpora."""
+
 import numpy as np
 import pytest
 from conftest import RATE, voice, write_wav
@@ -43,7 +44,7 @@ def test_a_missing_file_is_named_with_its_line(tmp_path):
 def test_an_unknown_label_is_named_with_its_line_and_the_known_ones(tmp_path):
     write_wav(tmp_path / "a.wav", voice(120))
     (tmp_path / "clips.csv").write_text("path,speaker,emotion\na.wav,a,hungry\n")
-    with pytest.raises(labels.UnknownEmotion, match=r"clips.csv:2: unknown emotion 'hungry' \(known: .*neutral"):
+    with pytest.raises(labels.UnknownEmotionError, match=r"clips.csv:2: unknown emotion 'hungry' \(known: .*neutral"):
         read_corpus("mine", "csv", tmp_path)
 
 
@@ -79,6 +80,7 @@ def test_ravdess_and_cremad_folders_are_read_by_their_file_names(tmp_path):
 
 def test_listeners_votes_become_shares_and_wrong_ones_are_named():
     shares = corpora._votes("6/2/0/0/1/1", "x.csv:2")
+    assert shares is not None
     assert shares[labels.EMOTIONS.index("angry")] == 0.6
     assert abs(sum(shares) - 1) < 1e-9
     with pytest.raises(CorpusError, match="x.csv:2: votes must be 6 numbers"):

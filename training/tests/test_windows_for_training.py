@@ -1,12 +1,14 @@
 """The windows that training hears: the noise of the room is no clue to the emotion."""
+
 import numpy as np
 import torch
 from conftest import RATE, voice
 
-from undertone_training.batches import BatchMaker
+from undertone_training.batches import BatchMaker, Voices
 from undertone_training.corpora import Clip
-from undertone_training.pack import HOP, Pack, voiced
-from undertone_training.quiet import quiet_twins
+from undertone_training.denoise import denoised
+from undertone_training.frontend import HOP
+from undertone_training.pack import Pack, voiced
 
 
 def spoken(noise_db, seed=0, seconds=3.0):
@@ -21,11 +23,11 @@ def spoken(noise_db, seed=0, seconds=3.0):
 def twins(clips):
     lengths = torch.tensor([len(c) for c in clips])
     starts = torch.cumsum(lengths, 0) - lengths
-    quiet, ratio = quiet_twins(torch.from_numpy(np.concatenate(clips)), starts, lengths)
+    quiet, ratio = denoised(torch.from_numpy(np.concatenate(clips)), starts, lengths)
     return [quiet[s : s + n].numpy().astype(float) for s, n in zip(starts, lengths)], ratio.numpy()
 
 
-def test_the_quiet_twin_has_the_voice_and_less_of_the_noise():
+def test_a_denoised_clip_has_the_voice_and_less_of_the_noise():
     (clip, pause) = spoken(15)
     (quiet,), _ = twins([clip])
     assert quiet[pause].std() < 0.25 * clip[pause].std()
@@ -38,7 +40,7 @@ def test_the_noise_under_a_voice_is_measured():
     assert np.all(np.abs(ratio - np.array([8, 15, 22, 30])) < 4), ratio
 
 
-def test_clips_of_any_length_have_a_twin():
+def test_clips_of_any_length_can_be_denoised():
     clips = [np.zeros(n, np.int16) for n in (1, 100, 512, 3000)] + [spoken(20)[0]]
     quiet, ratio = twins(clips)
     assert [len(q) for q in quiet] == [len(c) for c in clips]
@@ -56,10 +58,15 @@ def test_training_windows_of_a_noisy_and_a_quiet_emotion_are_equally_noisy():
             clips.append(samples)
             start += len(samples)
     whole = np.concatenate(clips)
-    pack = Pack(whole, np.concatenate([voiced(c) for c in clips]), [r[0] for r in rows],
-                np.array([r[1] for r in rows]), np.array([r[2] for r in rows]))
-    maker = BatchMaker(pack, np.ones(12, bool), {}, 0.0, "cpu", seed=1)
-    levels = {0: [], 3: []}
+    pack = Pack(
+        whole,
+        np.concatenate([voiced(c) for c in clips]),
+        [r[0] for r in rows],
+        np.array([r[1] for r in rows]),
+        np.array([r[2] for r in rows]),
+    )
+    maker = BatchMaker(Voices(pack, "cpu"), np.ones(12, bool), {}, 0.0, seed=1)
+    levels: dict[int, list[float]] = {0: [], 3: []}
     for _ in range(6):
         batch = maker.make(32, 3.0)
         step = batch.samples.reshape(32, -1, HOP).pow(2).mean(2).sqrt()

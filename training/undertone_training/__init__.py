@@ -1,0 +1,1 @@
+"""How the shipped models are made and measured."""

@@ -1,33 +1,38 @@
 """What rooms, telephones, microphones and other people do to a voice. Whole batches at once, on any device."""
+
+from __future__ import annotations
+
 import math
 
 import torch
+from torch import Tensor
 
-from .sounds import coloured_noise
+from .frontend import SAMPLE_RATE
+from .sounds import Device, Generator, coloured_noise
 
-RATE = 16000
 TAIL = 8000  # half a second of room
 # How often each thing happens to a window.
 COLOUR_CHANCE, PHONE_CHANCE = 0.75, 0.3
 
 
-def _chosen(count, chance, device, g):
+def _chosen(count: int, chance: float, device: Device, g: Generator) -> Tensor:
     return torch.rand(count, 1, device=device, generator=g) < chance
 
 
-def _uniform(count, low, high, device, g):
+def _uniform(count: int, low: float, high: float, device: Device, g: Generator) -> Tensor:
     return low + (high - low) * torch.rand(count, 1, device=device, generator=g)
 
 
-def colouring(count, bins, device, g):
+def colouring(count: int, bins: int, device: Device, g: Generator) -> tuple[Tensor, Tensor]:
     """A gain for each frequency: microphone curves, tilts and band limits down to a telephone's. -> (gain, phone?)"""
-    hz = torch.linspace(0, RATE / 2, bins, device=device)[None]
+    hz = torch.linspace(0, SAMPLE_RATE / 2, bins, device=device)[None]
     points = 10
     place = (torch.log2(hz.clamp(min=60) / 60) / math.log2(8000 / 60) * (points - 1)).clamp(0, points - 1.001)
     left = place.long()
     knots = torch.randn(count, points, device=device, generator=g) * 5
     curve = knots.gather(1, left.expand(count, -1)) * (1 - (place - left)) + knots.gather(
-        1, (left + 1).expand(count, -1)) * (place - left)
+        1, (left + 1).expand(count, -1)
+    ) * (place - left)
     tilt = _uniform(count, -4, 4, device, g) * torch.log2(hz.clamp(min=60) / 1000)
     gain_db = torch.where(_chosen(count, COLOUR_CHANCE, device, g), curve + tilt, torch.zeros_like(curve))
     phone = _chosen(count, PHONE_CHANCE, device, g)
@@ -39,9 +44,9 @@ def colouring(count, bins, device, g):
     return gain, phone
 
 
-def rooms(count, device, g, chance=0.35):
+def rooms(count: int, device: Device, g: Generator, chance: float = 0.35) -> Tensor:
     """Impulse responses: the direct sound and a decaying tail."""
-    t = torch.arange(TAIL, device=device)[None] / RATE
+    t = torch.arange(TAIL, device=device)[None] / SAMPLE_RATE
     decay = _uniform(count, 0.08, 0.7, device, g)
     tail = torch.randn(count, TAIL, device=device, generator=g) * torch.exp(-6.9 * t / decay)
     tail = tail * (t > 0.002)
@@ -52,7 +57,7 @@ def rooms(count, device, g, chance=0.35):
     return response
 
 
-def mu_law(x, levels=255.0):
+def mu_law(x: Tensor, levels: float = 255.0) -> Tensor:
     """Eight-bit companding, there and back."""
     peak = x.abs().amax(1, keepdim=True).clamp(min=1e-6)
     y = x / peak
@@ -61,17 +66,19 @@ def mu_law(x, levels=255.0):
     return torch.sign(y) * (torch.expm1(y.abs() * math.log1p(levels))) / levels * peak
 
 
-def add_at(x, other, snr_db, chosen):
+def add_at(x: Tensor, other: Tensor, snr_db: Tensor, chosen: Tensor) -> Tensor:
     """Adds a sound at a signal-to-noise ratio where chosen."""
     power = x.pow(2).mean(1, keepdim=True)
     other = other / other.pow(2).mean(1, keepdim=True).sqrt().clamp(min=1e-9)
     return x + torch.where(chosen, other * (power * 10 ** (-snr_db / 10)).sqrt(), torch.zeros_like(x))
 
 
-def augment(x, babble, noise_db, noisy, g=None):
-    """Rooms, noise, talk in the background, colouring, telephones, clipping.
+def augment(x: Tensor, babble: Tensor, noise_db: Tensor, noisy: Tensor, g: Generator = None) -> Tensor:
+    """
+    Rooms, noise, talk in the background, colouring, telephones, clipping.
 
-    x, babble: [batch, samples]. noise_db, noisy: [batch, 1], how far below the voice noise is added, and where.
+    x: [batch, samples]. babble: talk for the last rows of it. noise_db, noisy: [batch, 1], how far below the voice
+    noise is added, and where.
     """
     count, samples = x.shape
     device = x.device
@@ -82,7 +89,9 @@ def augment(x, babble, noise_db, noisy, g=None):
     slope = 2 * torch.rand(count, device=device, generator=g)
     hiss = coloured_noise(count, samples, slope, device, g)
     x = add_at(x, hiss, noise_db, noisy)
-    x = add_at(x, babble, _uniform(count, 4, 25, device, g), _chosen(count, 0.3, device, g))
+    last = x[count - len(babble) :]
+    talk_db = _uniform(len(babble), 4, 25, device, g)
+    x = torch.cat([x[: count - len(babble)], add_at(last, babble, talk_db, torch.ones_like(talk_db).bool())])
     gain, phone = colouring(count, n // 2 + 1, device, g)
     x = torch.fft.irfft(torch.fft.rfft(x, n=n) * gain, n=n)[:, :samples]
     x = torch.where(phone & _chosen(count, 0.7, device, g), mu_law(x), x)
@@ -91,7 +100,7 @@ def augment(x, babble, noise_db, noisy, g=None):
     return torch.where(_chosen(count, 0.08, device, g), torch.maximum(torch.minimum(x, limit), -limit), x)
 
 
-def mask_mel(mel, g=None, chance=0.5):
+def mask_mel(mel: Tensor, g: Generator = None, chance: float = 0.5) -> Tensor:
     """Hides bands and moments of the log-mel picture from the encoder (they take its mean)."""
     count, bands, frames = mel.shape
     device = mel.device

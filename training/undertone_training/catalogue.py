@@ -1,88 +1,127 @@
 """The shipped files: weights on their way, the graph of each set, and catalog.json that describes them."""
+
+from __future__ import annotations
+
 import hashlib
 import json
-import pathlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnx
 
-from .export import VoiceGraph
+from .config import Corpus, Recipe
+from .frontend import WEIGHT_LEVELS, Array
 from .labels import EMOTIONS, MODELS
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
+Ranges = dict[str, tuple[float, float]]
 
 
-def save_weights(path, state, ranges):
-    """Matrices as float16: the graph stores them so, or rounder."""
-    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-    arrays = {k: v.astype(np.float16 if v.ndim > 1 else np.float32) for k, v in state.items()}
-    np.savez(path, **arrays, **{f"range:{k}": np.array(v, np.float32) for k, v in ranges.items()})
+def quantise_weight(weight: Array) -> tuple[Array, Array]:
+    """[out, ...] float -> int8 [out, in] with 7 bits in use, and one scale for each output."""
+    flat = weight.reshape(len(weight), -1)
+    scale = np.maximum(np.abs(flat).max(1), 1e-8) / WEIGHT_LEVELS
+    return np.round(flat / scale[:, None]).astype(np.int8), scale.astype(np.float32)
 
 
-def load_weights(path):
-    path = pathlib.Path(path)
+def save_weights(path: Path, state: dict[str, Array], ranges: Ranges) -> None:
+    """Store rounded products as the graph does, in 8 bits (`|q`, `|s`), and other matrices as float16."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Array] = {f"range:{k}": np.array(v, np.float32) for k, v in ranges.items()}
+    for name, value in state.items():
+        if name.removesuffix(".weight") in ranges:
+            quantised, arrays[f"{name}|s"] = quantise_weight(value)
+            arrays[f"{name}|q"] = quantised.reshape(value.shape)
+        else:
+            arrays[name] = value.astype(np.float16 if value.ndim > 1 else np.float32)
+    np.savez(path, **arrays)
+
+
+def load_weights(path: Path) -> tuple[dict[str, Array], Ranges]:
+    """What save_weights stored, as float32."""
     if not path.is_file():
         raise FileNotFoundError(f"no weights in {path}: run the step 'train' first")
+    state, ranges = {}, {}
     with np.load(path) as file:
-        state = {k: file[k].astype(np.float32) for k in file.files if not k.startswith("range:")}
-        ranges = {k[len("range:"):]: tuple(float(x) for x in file[k]) for k in file.files if k.startswith("range:")}
+        for name in file.files:
+            if name.startswith("range:"):
+                ranges[name.removeprefix("range:")] = (float(file[name][0]), float(file[name][1]))
+            elif name.endswith("|q"):
+                scale = file[name.removesuffix("q") + "s"]
+                quantised = file[name].astype(np.float32)
+                state[name.removesuffix("|q")] = quantised * scale.reshape(-1, *[1] * (quantised.ndim - 1))
+            elif not name.endswith("|s"):
+                state[name] = file[name].astype(np.float32)
     return state, ranges
 
 
-def write(recipe, name, models):
-    """Writes NAME.onnx and its row in catalog.json to `models`, and the float twin beside the weights."""
+def write(recipe: Recipe, name: str, models: Path) -> tuple[Path, Path]:
+    """Write NAME.onnx and its row in catalog.json to `models`, and the float twin beside the weights."""
+    import onnx
+
+    from .export import VoiceGraph
+
     folder = recipe.work / name
     state, ranges = load_weights(folder / "model.npz")
     path = folder / "calibration.json"
     if not path.is_file():
         raise FileNotFoundError(f"no {path}: run the step 'calibrate' first")
-    temperatures = json.loads(path.read_text())
-    training = recipe.training
-    used = [c for c in recipe.corpora if c.name in recipe.weights[name]]
-    metadata = {"weights": name, "version": VERSION, "licence": licence(used),
-                "corpora": ", ".join(f"{c.name} ({c.licence})" for c in used)}
+    temperatures = json.loads(path.read_text(encoding="utf-8"))
+    used = recipe.used_by(name)
+    metadata = {
+        "weights": name,
+        "version": VERSION,
+        "licence": licence(used, recipe.licences.get(name)),
+        "corpora": ", ".join(f"{c.name} ({c.licence})" for c in used),
+    }
     models.mkdir(parents=True, exist_ok=True)
     shipped, twin = models / f"{name}.onnx", folder / "float.onnx"
+    halve_after = recipe.training.halve_after
     for target, given in ((shipped, ranges), (twin, None)):
-        onnx.save(VoiceGraph(state, training.layers, training.halve_after, given).build(temperatures, metadata), target)
-    describe(models, name, used)
+        onnx.save(VoiceGraph(state, halve_after, given).build(temperatures, metadata), target)
+    describe(models, name, used, metadata["licence"])
     return shipped, twin
 
 
-def licence(used):
-    if all(c.commercial_use for c in used):
-        return "Apache-2.0, with attribution of CREMA-D (ODbL 1.0) and EmoGator" if used else "Apache-2.0"
-    return "non-commercial research use: CC BY-NC-SA 4.0 and the terms of the corpora in the model card"
+def licence(used: Sequence[Corpus], given: str | None = None) -> str:
+    """Say what the weights may be used for, and whom to name: both follow from their corpora."""
+    if not all(c.commercial_use for c in used):
+        terms = ", ".join(f"{c.attribution or c.name} ({c.licence})" for c in used if not c.commercial_use)
+        return f"{given or 'non-commercial use'}, under the terms of {terms}"
+    named = " and ".join(f"{c.attribution or c.name} ({c.licence})" for c in used)
+    return f"{given or 'commercial use allowed'}, with attribution of {named}"
 
 
-def describe(models, name, used):
-    """Writes or renews one row of the catalogue."""
+def describe(models: Path, name: str, used: Sequence[Corpus], terms: str) -> None:
+    """Write or renew one row of the catalogue."""
     path = models / "catalog.json"
-    catalog = json.loads(path.read_text()) if path.is_file() else {"weights": {}}
+    catalog: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"weights": {}}
     content = (models / f"{name}.onnx").read_bytes()
-    commercial = all(c.commercial_use for c in used)
     catalog["version"] = VERSION
     catalog["models"] = [{"id": m, "emotions": list(EMOTIONS[:size])} for m, size in MODELS.items()]
     catalog["weights"][name] = {
         "file": f"{name}.onnx",
         "bytes": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
-        "licence": licence(used),
-        "commercial_use": commercial,
+        "licence": terms,
+        "commercial_use": all(c.commercial_use for c in used),
         "summary": f"trained on {', '.join(c.name for c in used)}",
         "figures": {},
     }
-    path.write_text(json.dumps(catalog, indent=2) + "\n")
+    path.write_text(json.dumps(catalog, indent=2) + "\n", encoding="utf-8")
 
 
-def add_figures(models, name, report):
-    """Puts the measured figures into the catalogue's row."""
+def add_figures(models: Path, name: str, report: dict[str, Any]) -> None:
+    """Put the measured figures into the catalogue's row."""
     path = models / "catalog.json"
-    catalog = json.loads(path.read_text())
+    catalog = json.loads(path.read_text(encoding="utf-8"))
     catalog["weights"][name]["figures"] = {
-        m: {**{k: round(report["all"][m][k], 4) for k in ("uar", "accuracy", "macro_f1", "ece")},
+        m: {
+            **{k: round(report["all"][m][k], 4) for k in ("uar", "accuracy", "macro_f1", "ece")},
             "split": f"{report['all'][m]['clips']} windows of validation speakers of the training corpora, "
-                     "none of them heard in training"}
+            "none of them heard in training",
+        }
         for m in MODELS
     }
-    path.write_text(json.dumps(catalog, indent=2) + "\n")
+    path.write_text(json.dumps(catalog, indent=2) + "\n", encoding="utf-8")

@@ -1,14 +1,22 @@
 """What happens to a voice on its way, for measuring: telephone, talk in the background, loudness. numpy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-RATE = 16000
+from .frontend import SAMPLE_RATE, Array
+from .windows import Windows
+
+Condition = Callable[[Array, np.random.Generator], Array]
 
 
-def telephone(samples, generator=None):
+def telephone(samples: Array, _: object = None) -> Array:
     """8 kHz, 300-3400 Hz, mu-law: a call as it arrives."""
     n = len(samples)
     spectrum = np.fft.rfft(samples)
-    hz = np.fft.rfftfreq(n, 1 / RATE)
+    hz = np.fft.rfftfreq(n, 1 / SAMPLE_RATE)
     spectrum[(hz < 300) | (hz > 3400)] = 0
     x = np.fft.irfft(spectrum, n)
     # The band is below 4 kHz already: every other sample holds all of it.
@@ -20,16 +28,17 @@ def telephone(samples, generator=None):
     return np.fft.irfft(spectrum, n).astype(np.float32)
 
 
-def mu_law(x, levels=255.0):
+def mu_law(x: Array, levels: float = 255.0) -> Array:
+    """Eight-bit companding, there and back."""
     y = np.sign(x) * np.log1p(levels * np.minimum(np.abs(x), 1)) / np.log1p(levels)
     y = np.round(y * 127) / 127
     return np.sign(y) * np.expm1(np.abs(y) * np.log1p(levels)) / levels
 
 
-def babble(voices, snr_db=10.0, talkers=6):
+def babble(voices: Sequence[Array], snr_db: float = 10.0, talkers: int = 6) -> Condition:
     """-> a condition that adds the talk of several of `voices` at a signal-to-noise ratio."""
 
-    def add(samples, generator):
+    def add(samples: Array, generator: np.random.Generator) -> Array:
         total = np.zeros(len(samples))
         for pick in generator.choice(len(voices), talkers):
             voice = np.resize(voices[pick], len(samples)).astype(np.float64)
@@ -41,15 +50,16 @@ def babble(voices, snr_db=10.0, talkers=6):
     return add
 
 
-def gain(db):
+def gain(db: float) -> Condition:
     """-> a condition that plays softer or louder, in the steps of 16 bits."""
 
-    def play(samples, generator=None):
+    def play(samples: Array, _: object = None) -> Array:
         return (np.round(samples * 10 ** (db / 20) * 32768) / 32768).astype(np.float32)
 
     return play
 
 
-def apply(windows, condition, seed=11):
+def apply(windows: Windows, condition: Condition, seed: int = 11) -> Windows:
+    """Do it to every window."""
     generator = np.random.default_rng(seed)
-    return type(windows)([condition(s, generator) for s in windows.samples], windows.clips)
+    return Windows([condition(s, generator) for s in windows.samples], windows.clips)

@@ -1,20 +1,26 @@
 """Reads recipe.toml: one file says everything a run does. Unknown or missing settings are named, not guessed."""
-import pathlib
+
+from __future__ import annotations
+
 import tomllib
 from dataclasses import dataclass, field, fields, replace
-from typing import Dict, List
+from pathlib import Path
+from typing import Any, TypeVar
 
 
 class ConfigError(ValueError):
-    pass
+    """The recipe makes no sense; the message names the setting."""
 
 
 @dataclass
 class Corpus:
+    """One [[corpus]] of the recipe."""
+
     name: str
     kind: str
     path: str
-    licence: str = ""
+    licence: str = "not stated"
+    attribution: str = ""  # how it wants to be named; its name, where this is empty
     commercial_use: bool = False
     weight: float = 1.0
     single: bool = False  # measured utterance by utterance, not in windows laid end to end
@@ -22,9 +28,12 @@ class Corpus:
 
 @dataclass
 class Training:
+    """The settings of [training]."""
+
     encoder: str  # the pretrained encoder, .npz
-    layers: int = 6
-    halve_after: List[int] = field(default_factory=list)
+    layers: int = 9
+    halve_after: list[int] = field(default_factory=list)
+    seed: int = 1
     steps: int = 1800
     batch: int = 128
     seconds: float = 5.0
@@ -33,44 +42,46 @@ class Training:
     layer_decay: float = 0.9
     weight_decay: float = 0.01
     warmup: float = 0.08
-    averaging: float = 0.995
+    averaging: float = 0.995  # decay of the moving average of the weights, for each step
     votes: float = 0.25
     smoothing: float = 0.05
     dropout: float = 0.2
-    seed: int = 1
-    teachers: int = 0  # models trained first, so that others can learn from their common answer
-    students: int = 1  # models that learn from them, and runs that finish; of either the mean of the weights is taken
-    distill: float = 0.5  # share of the teachers' answer in what is learnt
-    student_steps: int = 2000
-    student_rate: float = 4e-5  # the student's encoder has been fine-tuned already
-    words: float = 0.0  # weight of knowing words, which the model to ship learns again at the end (words.py); 0: it does not
-    finish_steps: int = 400  # in which it learns them
-    finish_rate: float = 1e-4
-    rounding_from: float = 0.6  # share of the student's steps after which products are rounded as in the shipped graph
+    rounding_steps: int = 400  # of quantisation-aware training at the end
+    rounding_rate: float = 1e-5
 
 
 @dataclass
 class Recipe:
-    corpora: List[Corpus]
-    training: Training
-    weights: Dict[str, List[str]]  # name of a set of weights -> the corpora it is made of
-    validation: Dict[str, object]
-    excluded: Dict[str, List[str]]
-    work: pathlib.Path
-    own: Dict[str, dict]  # name of a set of weights -> its own settings of training
-    left_out: Dict[str, object]  # settings of training where a corpus is left out
+    """Everything recipe.toml says."""
 
-    def of(self, name):
-        """The recipe as it is for one set of weights."""
+    corpora: list[Corpus]
+    training: Training
+    weights: dict[str, list[str]]  # name of a set of weights -> the corpora it is made of
+    licences: dict[str, str]  # name of a set of weights -> the licence its maker gives it
+    validation: dict[str, Any]
+    excluded: dict[str, list[str]]
+    work: Path
+    own: dict[str, dict[str, Any]]  # name of a set of weights -> its own settings of training
+    left_out: dict[str, Any]  # settings of training where a corpus is left out
+
+    def of(self, name: str) -> Recipe:
+        """Return the recipe as it is for one set of weights."""
         return replace(self, training=replace(self.training, **self.own.get(name, {})))
 
-    def without(self, corpus):
-        """The recipe as if a corpus did not exist, with the shorter runs that are enough to see what that costs."""
+    def without(self, corpus: str) -> Recipe:
+        """Return the recipe as if a corpus did not exist, with runs that are long enough to see what that costs."""
         weights = {name: [c for c in used if c != corpus] for name, used in self.weights.items()}
         return replace(self, weights=weights, training=replace(self.training, **self.left_out))
 
+    def used_by(self, name: str) -> list[Corpus]:
+        """Return the corpora of a set of weights."""
+        return [c for c in self.corpora if c.name in self.weights[name]]
 
-def _fill(kind, table, where):
+
+Table = TypeVar("Table", Corpus, Training)
+
+
+def _fill(kind: type[Table], table: dict[str, Any], where: str) -> Table:
     known = {f.name for f in fields(kind)}
     unknown = sorted(set(table) - known)
     if unknown:
@@ -78,17 +89,18 @@ def _fill(kind, table, where):
     try:
         return kind(**table)
     except TypeError as problem:
-        raise ConfigError(f"{where}: {problem}")
+        raise ConfigError(f"{where}: {problem}") from problem
 
 
-def read(path):
-    path = pathlib.Path(path)
+def read(file: str | Path) -> Recipe:
+    """Read a recipe and make its paths absolute."""
+    path = Path(file)
     if not path.is_file():
         raise ConfigError(f"no such recipe: {path}")
     try:
-        table = tomllib.loads(path.read_text())
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as problem:
-        raise ConfigError(f"{path}: {problem}")
+        raise ConfigError(f"{path}: {problem}") from problem
     base = path.parent
     corpora = [_fill(Corpus, row, f"{path}: corpus {row.get('name', '?')}") for row in table.get("corpus", [])]
     if not corpora:
@@ -112,5 +124,14 @@ def read(path):
         if unknown:
             raise ConfigError(f"{path}: weights '{name}' use unknown corpora: {', '.join(unknown)}")
     split = table.get("split", {})
-    return Recipe(corpora, training, weights, split.get("validation", {}), split.get("excluded", {}),
-                  base / table.get("work", "runs"), own, left_out)
+    return Recipe(
+        corpora=corpora,
+        training=training,
+        weights=weights,
+        licences=table.get("licences", {}),
+        validation=split.get("validation", {}),
+        excluded=split.get("excluded", {}),
+        work=base / table.get("work", "runs"),
+        own=own,
+        left_out=left_out,
+    )

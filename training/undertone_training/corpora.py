@@ -1,4 +1,5 @@
-"""Reads labelled recordings from where people keep them. Every reader gives the same thing: clips of 16 kHz mono.
+"""
+Reads labelled recordings from where people keep them. Every reader gives the same thing: clips of 16 kHz mono.
 
 kinds
     shards    NAME.csv lists the clips, NAME.bin holds their Opus packets (needs libopus)
@@ -6,17 +7,30 @@ kinds
     cremad    the folder of CREMA-D as published: AudioWAV/1001_DFA_ANG_XX.wav
     csv       any folder with a CSV of path,speaker,emotion
 """
+
+from __future__ import annotations
+
 import csv
-import pathlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from pathlib import Path
+from typing import Any
 
 from . import opus
+from .frontend import Array
 from .labels import CREMAD_VOTES, EMOTIONS, emotion_index
 from .wav import read_wav
 
-RAVDESS_EMOTIONS = {"01": "neutral", "02": "calm", "03": "happy", "04": "sad", "05": "angry", "06": "fear",
-                    "07": "disgust", "08": "surprise"}
+RAVDESS_EMOTIONS = {
+    "01": "neutral",
+    "02": "calm",
+    "03": "happy",
+    "04": "sad",
+    "05": "angry",
+    "06": "fear",
+    "07": "disgust",
+    "08": "surprise",
+}
 CREMAD_EMOTIONS = {"ANG": "angry", "DIS": "disgust", "FEA": "fear", "HAP": "happy", "NEU": "neutral", "SAD": "sad"}
 
 
@@ -26,16 +40,18 @@ class CorpusError(ValueError):
 
 @dataclass(frozen=True)
 class Clip:
+    """One labelled recording."""
+
     corpus: str
     speaker: str
     emotion: int
     name: str
-    source: Tuple  # what load() needs: (reader, file, ...)
-    votes: Optional[Tuple[float, ...]] = None  # share of listeners for each of EMOTIONS
+    source: tuple[Any, ...]  # what load() needs: (reader, file, ...)
+    votes: tuple[float, ...] | None = None  # share of listeners for each of EMOTIONS
     part: str = ""  # a part of the corpus that is kept apart in figures, as songs are
 
 
-def load(clip):
+def load(clip: Clip) -> Array:
     """The samples of one clip, int16."""
     reader, path, *rest = clip.source
     if reader == "opus":
@@ -43,12 +59,12 @@ def load(clip):
     return read_wav(path)
 
 
-def read_corpus(name, kind, path):
+def read_corpus(name: str, kind: str, path: str | Path) -> list[Clip]:
     """All clips of one corpus, in a stable order."""
     readers = {"shards": _shards, "ravdess": _ravdess, "cremad": _cremad, "csv": _table}
     if kind not in readers:
         raise CorpusError(f"corpus '{name}': unknown kind '{kind}' (known: {', '.join(readers)})")
-    path = pathlib.Path(path)
+    path = Path(path)
     if not path.exists():
         raise CorpusError(f"corpus '{name}': no such folder: {path}")
     clips = list(readers[kind](name, path))
@@ -57,10 +73,10 @@ def read_corpus(name, kind, path):
     return clips
 
 
-def _rows(path, needed):
+def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     if not path.is_file():
         raise CorpusError(f"no such file: {path}")
-    with open(path, newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         missing = [c for c in needed if c not in (reader.fieldnames or [])]
         if missing:
@@ -69,18 +85,25 @@ def _rows(path, needed):
             yield f"{path}:{number}", row
 
 
-def _shards(name, folder):
+def _shards(name: str, folder: Path) -> Iterator[Clip]:
     data = folder / f"{name}.bin"
     if not data.is_file():
         raise CorpusError(f"corpus '{name}': no such file: {data}")
-    for where, row in _rows(folder / f"{name}.csv", ("speaker", "emotion", "name", "offset", "length")):
+    for where, row in _rows(folder / f"{name}.csv", ("speaker", "emotion", "offset", "length")):
         source = ("opus", str(data), int(row["offset"]), int(row["length"]))
         part = "song" if row.get("corpus", "").endswith("-song") else ""
-        yield Clip(name, row["speaker"], emotion_index(row["emotion"], where), row["name"], source,
-                   _votes(row.get("votes"), where), part)
+        yield Clip(
+            name,
+            row["speaker"],
+            emotion_index(row["emotion"], where),
+            row.get("name") or row.get("path") or where,
+            source,
+            _votes(row.get("votes"), where),
+            part,
+        )
 
 
-def _votes(text, where):
+def _votes(text: str | None, where: str) -> tuple[float, ...] | None:
     if not text:
         return None
     try:
@@ -97,16 +120,23 @@ def _votes(text, where):
     return tuple(shares)
 
 
-def _ravdess(name, folder):
+def _ravdess(name: str, folder: Path) -> Iterator[Clip]:
     for path in sorted(folder.rglob("*.wav")):
         fields = path.stem.split("-")
         if len(fields) != 7 or fields[2] not in RAVDESS_EMOTIONS:
             raise CorpusError(f"{path}: not a RAVDESS file name")
-        yield Clip(name, f"rav{fields[6]}", emotion_index(RAVDESS_EMOTIONS[fields[2]]), path.stem, ("wav", str(path)),
-                   None, "song" if fields[1] == "02" else "")
+        yield Clip(
+            name,
+            f"rav{fields[6]}",
+            emotion_index(RAVDESS_EMOTIONS[fields[2]]),
+            path.stem,
+            ("wav", str(path)),
+            None,
+            "song" if fields[1] == "02" else "",
+        )
 
 
-def _cremad(name, folder):
+def _cremad(name: str, folder: Path) -> Iterator[Clip]:
     for path in sorted(folder.rglob("*.wav")):
         fields = path.stem.split("_")
         if len(fields) != 4 or fields[2] not in CREMAD_EMOTIONS:
@@ -114,7 +144,7 @@ def _cremad(name, folder):
         yield Clip(name, f"cre{fields[0]}", emotion_index(CREMAD_EMOTIONS[fields[2]]), path.stem, ("wav", str(path)))
 
 
-def _table(name, folder):
+def _table(name: str, folder: Path) -> Iterator[Clip]:
     tables = [folder] if folder.is_file() else sorted(folder.glob("*.csv"))
     for table in tables:
         for where, row in _rows(table, ("path", "speaker", "emotion")):

@@ -1,145 +1,194 @@
 """Measures an exported graph on voices it never heard: at home, by telephone, in babble, softer, louder, shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 
 from . import conditions
+from .config import Corpus, Recipe
+from .frontend import Array
 from .labels import MODELS
 from .metrics import confusion, summary
+from .pack import Pack
 from .pipeline import measured_windows, of, sides, spoken
 from .pitch import genders
-from .predict import with_graph
+from .predict import Outputs, with_graph
 from .progress import Progress
 from .windows import Windows, laid_end_to_end, single_clips, thinned
 
 ENOUGH = 900  # windows of a corpus, where there are many: single clips, and all speakers of one never trained on
+LENGTHS = (2.0, 3.0, 5.0, 10.0)
+
+Figures = dict[str, dict[str, Any]]  # model -> its summary
 
 
-def known(windows, answers, model):
+def known(windows: Windows, said: Outputs, model: str) -> tuple[Array, Array]:
+    """Truth and probabilities of the windows whose emotion a model knows."""
     rows = windows.truth < MODELS[model]
-    return windows.truth[rows], answers[model][rows]
+    return windows.truth[rows], said[model][rows]
 
 
-def figures(windows, answers):
+def figures(windows: Windows, said: Outputs) -> Figures:
     """A summary for each model that knows an emotion of these windows."""
-    rows = {model: known(windows, answers, model) for model in MODELS}
+    rows = {model: known(windows, said, model) for model in MODELS}
     return {model: summary(*row) for model, row in rows.items() if len(row[0])}
 
 
-def joined(parts):
+def joined(parts: Iterable[Windows]) -> Windows:
+    """Several corpora as one."""
     parts = list(parts)
     return Windows([s for w in parts for s in w.samples], [c for w in parts for c in w.clips])
 
 
-def mean_uar(windows, answers, model):
+def mean_uar(windows: Windows, said: Outputs, model: str) -> float:
     """The mean of the corpora's UARs, so that a large corpus does not drown a small one."""
     rows = []
     for corpus in sorted({c.corpus for c in windows.clips}):
         pick = np.array([c.corpus == corpus for c in windows.clips]) & (windows.truth < MODELS[model])
         if pick.any():
-            rows.append(summary(windows.truth[pick], answers[model][pick])["uar"])
+            rows.append(summary(windows.truth[pick], said[model][pick])["uar"])
     return float(np.mean(rows))
 
 
-def evaluate(session, pack, recipe, name, float_session=None, most=None):
-    """Everything the card tells about one set of weights, as one dictionary."""
-    names = recipe.weights[name]
-    home = {c.name: measured_windows(pack, recipe, c, "validation") for c in recipe.corpora if c.name in names}
-    away = {c.name: measured_windows(pack, recipe, c) for c in recipe.corpora if c.name not in names}
-    away = {k: thinned(w, most or ENOUGH) for k, w in away.items()}
-    if most:
-        home = {k: thinned(w, most) for k, w in home.items()}
-    progress = Progress(f"measuring {name}", len(home) + len(away) + 8)
-    report = {"corpora": {}, "left_out": {}, "conditions": {}}
-    everything, said = joined(home.values()), None
-    parts = []
-    for corpus, windows in home.items():
-        parts.append(with_graph(session, windows))
-        report["corpora"][corpus] = figures(windows, parts[-1])
+class Examination:
+    """One set of weights under examination."""
+
+    def __init__(self, session: Any, pack: Pack, recipe: Recipe, name: str, most: int | None = None) -> None:
+        """most: at most so many windows of each corpus, for a quick look."""
+        self.session, self.pack, self.recipe, self.name, self.most = session, pack, recipe, name, most
+        used = recipe.weights[name]
+        self.home = dict(self._windows((c for c in recipe.corpora if c.name in used), "validation", most))
+        self.away = dict(self._windows((c for c in recipe.corpora if c.name not in used), None, most or ENOUGH))
+        self.all = joined(self.home.values())
+
+    def _windows(self, corpora: Iterable[Corpus], side: str | None, most: int | None) -> Iterator[tuple[str, Windows]]:
+        for corpus in corpora:
+            windows = thinned(measured_windows(self.pack, self.recipe, corpus, side), most)
+            if windows.clips:
+                yield corpus.name, windows
+
+    def ask(self, windows: Windows) -> Outputs:
+        """What the graph says."""
+        return with_graph(self.session, windows)
+
+    def report(self, float_session: Any) -> dict[str, Any]:
+        """Everything the card tells about the weights."""
+        progress = Progress(f"measuring {self.name}", len(self.home) + len(self.away) + 4)
+
+        def asked(windows: Windows) -> Outputs:
+            said = self.ask(windows)
+            progress.step()
+            return said
+
+        answers = {corpus: asked(windows) for corpus, windows in self.home.items()}
+        said = {k: np.concatenate([a[k] for a in answers.values()]) for k in (*MODELS, "speech")}
+        report = {
+            "corpora": {corpus: figures(windows, answers[corpus]) for corpus, windows in self.home.items()},
+            "left_out": {corpus: figures(windows, asked(windows)) for corpus, windows in self.away.items()},
+            "all": figures(self.all, said),
+            "confusion": {m: self._confusion(said, m) for m in MODELS},
+            "reliability": {m: reliability(*known(self.all, said, m)) for m in MODELS},
+            "speakers": by_speaker(self.all, said),
+            "genders": self.by_gender(said),
+        }
+        for part, measure in (
+            ("single_clips", self.single_clips),
+            ("conditions", self.under_conditions),
+            ("lengths", self.by_length),
+        ):
+            report[part] = measure()
+            progress.step()
+        other = with_graph(float_session, self.all)
+        report["float"] = {
+            m: {"quantised": mean_uar(self.all, said, m), "float": mean_uar(self.all, other, m)} for m in MODELS
+        }
         progress.step()
-    said = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
-    for corpus, windows in away.items():
-        report["left_out"][corpus] = figures(windows, with_graph(session, windows))
-        progress.step()
-    report["all"] = figures(everything, said)
-    report["confusion"] = {m: confusion(known(everything, said, m)[0], known(everything, said, m)[1].argmax(1),
-                                        MODELS[m]).tolist() for m in MODELS}
-    report["reliability"] = {m: reliability(*known(everything, said, m)) for m in MODELS}
-    report["speakers"] = by_speaker(everything, said)
-    report["genders"] = by_gender(pack, recipe, everything, said)
-    report["single_clips"] = singles(session, pack, recipe, names, most or ENOUGH)
-    progress.step()
-    report["conditions"] = under_conditions(session, joined(thinned(w, 120) for w in home.values()), progress)
-    report["lengths"] = by_length(session, pack, recipe, names)
-    progress.step()
-    if float_session:
-        other = {m: mean_uar(everything, with_graph(float_session, everything), m) for m in MODELS}
-        report["float"] = {m: {"quantised": mean_uar(everything, said, m), "float": other[m]} for m in MODELS}
-    progress.step(count=progress.total - progress.done)
-    return report
+        return report
+
+    def _confusion(self, said: Outputs, model: str) -> list[list[int]]:
+        truth, probabilities = known(self.all, said, model)
+        table: list[list[int]] = confusion(truth, probabilities.argmax(1), MODELS[model]).tolist()
+        return table
+
+    def _validation_clips(self, corpus: str) -> Array:
+        return of(self.pack, [corpus]) & spoken(self.pack) & (sides(self.pack.clips, self.recipe) == "validation")
+
+    def by_gender(self, said: Outputs) -> dict[str, Figures]:
+        """Women and men apart."""
+        gender = genders(self.pack, (sides(self.pack.clips, self.recipe) == "validation") & spoken(self.pack))
+        out = {}
+        for group in ("women", "men"):
+            rows = [i for i, c in enumerate(self.all.clips) if gender.get(c.speaker) == group]
+            out[group] = figures(self.all.rows(rows), {k: v[rows] for k, v in said.items()})
+        return out
+
+    def single_clips(self) -> dict[str, Figures]:
+        """Clips one by one, as short as they are."""
+        out = {}
+        for corpus in self.home:
+            windows = thinned(single_clips(self.pack, self._validation_clips(corpus)), self.most or ENOUGH)
+            out[corpus] = figures(windows, self.ask(windows))
+        return out
+
+    def under_conditions(self) -> dict[str, Any]:
+        """The same windows, as they sound elsewhere."""
+        windows = joined(thinned(w, 120) for w in self.home.values())
+        clean = self.ask(windows)
+        ways: dict[str, conditions.Condition] = {
+            "telephone": conditions.telephone,
+            "babble 10 dB": conditions.babble(windows.samples),
+            "20 dB softer": conditions.gain(-20),
+            "20 dB louder": conditions.gain(20),
+        }
+        answers = {"clean": clean, **{n: self.ask(conditions.apply(windows, way)) for n, way in ways.items()}}
+        return {
+            name: {
+                m: {
+                    "uar": mean_uar(windows, said, m),
+                    "changed": float((said[m].argmax(1) != clean[m].argmax(1)).mean()),
+                }
+                for m in MODELS
+            }
+            for name, said in answers.items()
+        }
+
+    def by_length(self, most: int = 80) -> dict[str, dict[str, float]]:
+        """The same voices in windows of other lengths."""
+        out = {}
+        for seconds in LENGTHS:
+            windows = joined(
+                laid_end_to_end(self.pack, self._validation_clips(corpus), seconds, most) for corpus in self.home
+            )
+            said = self.ask(windows)
+            out[f"{seconds:g} s"] = {m: mean_uar(windows, said, m) for m in MODELS}
+        return out
 
 
-def reliability(truth, probabilities, bins=10):
+def reliability(truth: Array, probabilities: Array, bins: int = 10) -> list[dict[str, float]]:
     """For each bin of confidence: how many, how sure, how often right."""
     confidence, hit = probabilities.max(1), probabilities.argmax(1) == truth
     place = np.minimum((confidence * bins).astype(int), bins - 1)
-    return [{"count": int((place == b).sum()), "confidence": float(confidence[place == b].mean()),
-             "accuracy": float(hit[place == b].mean())} for b in range(bins) if (place == b).any()]
+    return [
+        {
+            "count": int((place == b).sum()),
+            "confidence": float(confidence[place == b].mean()),
+            "accuracy": float(hit[place == b].mean()),
+        }
+        for b in range(bins)
+        if (place == b).any()
+    ]
 
 
-def by_speaker(windows, answers, model="4emotions"):
+def by_speaker(windows: Windows, said: Outputs, model: str = "4emotions") -> dict[str, dict[str, Any]]:
+    """Accuracy of every speaker with enough windows."""
     out = {}
     for speaker in sorted({c.speaker for c in windows.clips}):
         pick = np.array([c.speaker == speaker for c in windows.clips]) & (windows.truth < MODELS[model])
         if pick.sum() >= 8:
-            hit = answers[model][pick].argmax(1) == windows.truth[pick]
+            hit = said[model][pick].argmax(1) == windows.truth[pick]
             corpus = next(c.corpus for c in windows.clips if c.speaker == speaker)
             out[speaker] = {"corpus": corpus, "windows": int(pick.sum()), "accuracy": float(hit.mean())}
-    return out
-
-
-def by_gender(pack, recipe, windows, answers):
-    keep = (sides(pack, recipe) == "validation") & spoken(pack)
-    gender = genders(pack, keep)
-    out = {}
-    for group in ("women", "men"):
-        pick = np.array([gender.get(c.speaker) == group for c in windows.clips])
-        chosen = Windows([s for s, p in zip(windows.samples, pick) if p], [c for c, p in zip(windows.clips, pick) if p])
-        out[group] = figures(chosen, {k: v[pick] for k, v in answers.items()})
-    return out
-
-
-def singles(session, pack, recipe, names, most):
-    """Clips one by one, as short as they are."""
-    out = {}
-    for corpus in names:
-        keep = of(pack, [corpus]) & spoken(pack) & (sides(pack, recipe) == "validation")
-        windows = thinned(single_clips(pack, keep), most)
-        out[corpus] = figures(windows, with_graph(session, windows))
-    return out
-
-
-def under_conditions(session, windows, progress):
-    others = [s for s in windows.samples]
-    ways = {"clean": lambda s, g: s, "telephone": conditions.telephone, "babble 10 dB": conditions.babble(others),
-            "20 dB softer": conditions.gain(-20), "20 dB louder": conditions.gain(20)}
-    plain, out = None, {}
-    for name, way in ways.items():
-        answers = with_graph(session, conditions.apply(windows, way))
-        plain = plain or answers
-        out[name] = {m: {"uar": mean_uar(windows, answers, m),
-                         "changed": float((answers[m].argmax(1) != plain[m].argmax(1)).mean())} for m in MODELS}
-        progress.step()
-    return out
-
-
-def by_length(session, pack, recipe, names, most=80):
-    """The same voices in windows of other lengths."""
-    out = {}
-    for seconds in (2.0, 3.0, 5.0, 10.0):
-        parts = []
-        for corpus in names:
-            keep = of(pack, [corpus]) & spoken(pack) & (sides(pack, recipe) == "validation")
-            parts.append(thinned(laid_end_to_end(pack, keep, seconds), most))
-        windows = joined(parts)
-        answers = with_graph(session, windows)
-        out[f"{seconds:g} s"] = {m: mean_uar(windows, answers, m) for m in MODELS}
     return out

@@ -1,68 +1,83 @@
-"""Writes a trained model as one ONNX graph: raw 16 kHz samples in, calibrated probabilities out.
+"""
+Writes a trained model as one ONNX graph: raw 16 kHz samples in, calibrated probabilities out.
 
 Everything between (scaling, log-mel, encoder, heads, calibration, the flat answer where nobody speaks) is
 inside the graph, so that nothing can drift between this code and the service.
 """
+
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from .calibrate import LEAST_STRANGE
-from .frontend import (FFT, FULL_SPEECH, HEADS, HOP, SILENCE_RMS, TARGET_RMS, WEIGHT_LEVELS, WIDTH, dft_kernels,
-                       mel_filters, noise_bed)
+from .calibration import LEAST_OOD
+from .catalogue import quantise_weight
+from .frontend import (
+    FFT,
+    FULL_SPEECH,
+    HEAD_WIDTH,
+    HOP,
+    SILENCE_RMS,
+    TARGET_RMS,
+    Array,
+    dft_kernels,
+    mel_filters,
+    middle_block,
+    noise_bed,
+)
 from .graph import GraphWriter
 from .labels import MODELS
-
-def quantise_weight(weight):
-    """[out, in] float -> int8 [in, out] and one scale for each output."""
-    scale = np.maximum(np.abs(weight).max(1), 1e-8) / WEIGHT_LEVELS
-    return np.round(weight / scale[:, None]).astype(np.int8).T.copy(), scale.astype(np.float32)
 
 
 class VoiceGraph:
     """Builds the graph from a state dict of numpy arrays. `ranges` (name -> (low, high)) asks for int8 products."""
 
-    def __init__(self, state, layers, halve_after, ranges=None):
-        self.state, self.layers, self.halve_after, self.ranges = dict(state), layers, tuple(halve_after), ranges
+    def __init__(
+        self,
+        state: Mapping[str, Array],
+        halve_after: Sequence[int],
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.state, self.halve_after, self.ranges = dict(state), tuple(halve_after), ranges or {}
+        self.layers = len(state["layer_weights"]) - 1
+        self.width = len(state["norm.weight"])
         # [out, in, 3] -> [out, 3, in]: the order in which the three neighbours stand side by side.
         self.state["encoder.conv2.weight"] = state["encoder.conv2.weight"].transpose(0, 2, 1)
         self.g = GraphWriter()
 
-    def linear(self, x, name):
-        """A dense layer; in int8 where a range of its input is known."""
+    def linear(self, x: str, name: str) -> str:
+        """A dense layer; in int8 where the range of its input is known."""
         g, weight = self.g, self.state[f"{name}.weight"]
         weight = weight.reshape(len(weight), -1)
-        if self.ranges is None or name not in self.ranges:
-            product = g.node("MatMul", x, g.half_constant(weight.T))
-        else:
+        if name in self.ranges:
             low, high = self.ranges[name]
             step = np.float32((high - low) / 255)
+            zero = np.uint8(np.clip(round(-low / step), 0, 255))
+            x = g.node("DequantizeLinear", g.node("QuantizeLinear", x, step, zero), step, zero)
             quantised, scales = quantise_weight(weight)
-            weight = g.constant(quantised), scales
-            coarse = self.rounded(x, step, round(-low / step))
-            product = self.int8_product(coarse, *weight)
-            # One byte is not enough: noise that nobody can hear would move an undecided answer by several hundredths.
-            # A second byte holds what the first leaves over.
-            rest = self.rounded(g.node("Sub", x, coarse), np.float32(step / 250), 128)
-            product = g.node("Add", product, self.int8_product(rest, *weight))
+            zeros = np.zeros(len(scales), np.int8)
+            product = g.node("MatMul", x, g.node("DequantizeLinear", quantised.T.copy(), scales, zeros, axis=1))
+        else:
+            product = g.node("MatMul", x, g.half_constant(weight.T))
         return g.node("Add", product, self.state[f"{name}.bias"])
 
-    def rounded(self, x, step, zero):
-        zero = np.uint8(np.clip(zero, 0, 255))
-        return self.g.node("DequantizeLinear", self.g.node("QuantizeLinear", x, step, zero), step, zero)
+    def norm(self, x: str, name: str) -> str:
+        """Layer normalisation."""
+        weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
+        return self.g.node("LayerNormalization", x, weight, bias, axis=-1, epsilon=1e-5)
 
-    def int8_product(self, x, weight, scales):
-        w = self.g.node("DequantizeLinear", weight, scales, np.zeros(len(scales), np.int8), axis=1)
-        return self.g.node("MatMul", x, w)
+    def mean_over(self, x: str, axes: Sequence[int], *, keep: bool = True) -> str:
+        """The mean over some axes."""
+        return self.g.node("ReduceMean", x, np.array(axes), keepdims=int(keep))
 
-    def norm(self, x, name):
-        return self.g.node("LayerNormalization", x, self.state[f"{name}.weight"], self.state[f"{name}.bias"],
-                           axis=-1, epsilon=1e-5)
-
-    def log_mel(self, samples):
+    def log_mel(self, samples: str) -> str:
+        """The same as encoder.LogMel."""
         g = self.g
-        samples = g.node("Sub", samples, g.node("ReduceMean", samples, np.array([1]), keepdims=1))
-        power = g.node("ReduceMean", g.node("Mul", samples, samples), np.array([1]), keepdims=1)
+        samples = g.node("Sub", samples, self.mean_over(samples, [1]))
+        power = self.mean_over(g.node("Mul", samples, samples), [1])
         rms = g.node("Max", g.node("Sqrt", power), np.float32(SILENCE_RMS))
         samples = g.node("Mul", samples, g.node("Div", np.float32(TARGET_RMS), rms))
         padded = g.node("Pad", samples, np.array([0, FFT // 2, 0, FFT // 2]), mode="reflect")
@@ -72,56 +87,60 @@ class VoiceGraph:
         power = g.node("Mul", spectrum, spectrum)
         # Real and imaginary squares are added by the mel bands themselves: both halves meet the same bank.
         bands = np.concatenate([mel_filters()] * 2, 1)
-        mel = g.node("Add", g.node("MatMul", g.constant(bands), power), noise_bed()[:, None])
+        mel = g.node("Add", g.node("MatMul", g.constant(bands), power), noise_bed().reshape(-1, 1))
         mel = g.node("Max", mel, np.float32(1e-10))
         log = g.node("Mul", g.node("Log", mel), np.float32(1 / math.log(10)))
         top = g.node("ReduceMax", log, np.array([1, 2]), keepdims=1)
         log = g.node("Max", log, g.node("Sub", top, np.float32(8)))
         return g.node("Mul", g.node("Add", log, np.float32(4)), np.float32(0.25))
 
-    def convolutions(self, mel):
-        """-> [batch, frames, width]. The second convolution, over every other frame, is one product over three
-        neighbours side by side, so that it can be an int8 product like the others."""
+    def convolutions(self, mel: str) -> str:
+        """
+        -> [batch, frames, width].
+
+        The second convolution, over every other frame, is one product over three neighbours side by side, so that
+        it can be an int8 product like the others.
+        """
         g, s = self.g, self.state
-        x = g.node("Conv", mel, g.half_constant(s["encoder.conv1.weight"]), s["encoder.conv1.bias"],
-                   pads=[1, 1], kernel_shape=[3])
+        kernels = g.half_constant(s["encoder.conv1.weight"])
+        x = g.node("Conv", mel, kernels, s["encoder.conv1.bias"], pads=[1, 1], kernel_shape=[3])
         x = g.node("Transpose", g.node("Gelu", x), perm=[0, 2, 1])
         x = g.node("Pad", x, np.array([0, 1, 0, 0, 1, 0]))
-        last = np.iinfo(np.int64).max
         # An even number of padded frames leaves the last one without a third neighbour; it is dropped.
-        ends = (np.array([-2]), np.array([-1]), np.array([last]))
+        ends = (np.array([-2]), np.array([-1]), np.array([np.iinfo(np.int64).max]))
         taps = [g.node("Slice", x, np.array([k]), end, np.array([1]), np.array([2])) for k, end in enumerate(ends)]
         return g.node("Gelu", self.linear(g.node("Concat", *taps, axis=2), "encoder.conv2"))
 
-    def halve(self, x):
+    def halve(self, x: str) -> str:
         """Means of neighbouring frames of [batch, frames, width]."""
         g = self.g
         frames = g.node("Shape", x, start=1, end=2)
         half = g.node("Div", frames, np.array([2]))
         x = g.node("Slice", x, np.array([0]), g.node("Mul", half, np.array([2])), np.array([1]))
-        shape = g.node("Concat", np.array([0]), half, np.array([2, WIDTH]), axis=0)
-        return g.node("ReduceMean", g.node("Reshape", x, shape), np.array([2]), keepdims=0)
+        shape = g.node("Concat", np.array([0]), half, np.array([2, self.width]), axis=0)
+        return self.mean_over(g.node("Reshape", x, shape), [2], keep=False)
 
-    def attend(self, x, name):
-        g, depth = self.g, WIDTH // HEADS
-        qkv = g.node("Split", self.linear(x, f"{name}.qkv"), axis=2, num_outputs=3, outputs=3)
-        shape = np.array([0, 0, HEADS, depth])
-        q, v = (g.node("Transpose", g.node("Reshape", t, shape), perm=[0, 2, 1, 3]) for t in (qkv[0], qkv[2]))
-        k = g.node("Transpose", g.node("Reshape", qkv[1], shape), perm=[0, 2, 3, 1])
-        scores = g.node("MatMul", g.node("Mul", q, np.float32(depth**-0.5)), k)
+    def attend(self, x: str, name: str) -> str:
+        """Self-attention over all frames."""
+        g = self.g
+        q, k, v = g.nodes_of("Split", self.linear(x, f"{name}.qkv"), outputs=3, axis=2, num_outputs=3)
+        shape = np.array([0, 0, self.width // HEAD_WIDTH, HEAD_WIDTH])
+        q, v = (g.node("Transpose", g.node("Reshape", t, shape), perm=[0, 2, 1, 3]) for t in (q, v))
+        k = g.node("Transpose", g.node("Reshape", k, shape), perm=[0, 2, 3, 1])
+        scores = g.node("MatMul", g.node("Mul", q, np.float32(HEAD_WIDTH**-0.5)), k)
         mixed = g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
-        mixed = g.node("Reshape", g.node("Transpose", mixed, perm=[0, 2, 1, 3]), np.array([0, 0, WIDTH]))
+        mixed = g.node("Reshape", g.node("Transpose", mixed, perm=[0, 2, 1, 3]), np.array([0, 0, self.width]))
         return self.linear(mixed, f"{name}.out")
 
-    def encoder(self, mel):
-        """The same walk as Encoder.forward: the mix of all states, and the last one."""
+    def encoder(self, mel: str) -> tuple[str, str]:
+        """The same walk as Encoder.forward: the mix of all states, and the mean of the middle one."""
         g, weights = self.g, np.exp(self.state["layer_weights"])
         weights = (weights / weights.sum()).astype(np.float32)
         x = self.convolutions(mel)
         positions = g.half_constant(self.state["encoder.positions"])
         frames = g.node("Shape", x, start=1, end=2)
         x = g.node("Add", x, g.node("Slice", positions, np.array([0]), frames, np.array([0])))
-        mixed = g.node("Mul", x, weights[0])
+        mixed, middle = g.node("Mul", x, weights[0]), x
         for number in range(self.layers + 1):
             if number > 0:
                 name = f"encoder.blocks.{number - 1}"
@@ -129,16 +148,18 @@ class VoiceGraph:
                 inner = g.node("Gelu", self.linear(self.norm(x, name + ".ln2"), name + ".fc1"))
                 x = g.node("Add", x, self.linear(inner, name + ".fc2"))
                 mixed = g.node("Add", mixed, g.node("Mul", x, weights[number]))
+            if number == middle_block(self.layers):
+                middle = x
             if number in self.halve_after:
                 x, mixed = self.halve(x), self.halve(mixed)
-        return mixed, x
+        return mixed, self.mean_over(middle, [1], keep=False)
 
-    def speech(self, x):
-        g = self.g
-        voiced = g.node("Sigmoid", self.linear(x, "voice"))
-        return g.node("ReduceMean", voiced, np.array([1, 2]), keepdims=0, name="speech")
+    def speech(self, x: str) -> str:
+        """The share of frames with a voice, the graph's second kind of output."""
+        voiced = self.g.node("Sigmoid", self.linear(x, "voice"))
+        return self.g.node("ReduceMean", voiced, np.array([1, 2]), keepdims=0, name="speech")
 
-    def summary(self, x):
+    def summary(self, x: str) -> str:
         """Mean and deviation over time, weighted by learned attention."""
         g = self.g
         weight = self.linear(g.node("Tanh", self.linear(x, "attention.0")), "attention.2")
@@ -147,54 +168,51 @@ class VoiceGraph:
         square = g.node("ReduceSum", g.node("Mul", weighted, x), np.array([1]), keepdims=0)
         return self.with_deviation(mean, square)
 
-    def spectrum(self, mel):
+    def spectrum(self, mel: str) -> str:
         """The same of the log-mel's bands, every frame counting alike."""
-        g = self.g
-        mean, square = (g.node("ReduceMean", x, np.array([2]), keepdims=0) for x in (mel, g.node("Mul", mel, mel)))
+        mean, square = (self.mean_over(x, [2], keep=False) for x in (mel, self.g.node("Mul", mel, mel)))
         return self.with_deviation(mean, square)
 
-    def with_deviation(self, mean, square):
+    def with_deviation(self, mean: str, square: str) -> str:
+        """Mean and standard deviation side by side, from the means of values and of their squares."""
         g = self.g
         variance = g.node("Sub", square, g.node("Mul", mean, mean))
-        deviation = g.node("Sqrt", g.node("Max", variance, np.float32(1e-5)))
-        return g.node("Concat", mean, deviation, axis=1)
+        return g.node("Concat", mean, g.node("Sqrt", g.node("Max", variance, np.float32(1e-5))), axis=1)
 
-    def doubt(self, **seen):
-        """What the temperature is multiplied by: the stranger the voice, the more modest the answer."""
+    def ood_score(self, **features: str) -> str:
+        """The Mahalanobis out-of-distribution score (ood.py): the temperature is multiplied by it."""
         g = self.g
-        far = []
-        for name, view in seen.items():
-            away = g.node("Sub", view, self.state[f"familiar_{name}_mean"])
-            away = g.node("MatMul", away, g.half_constant(self.state[f"familiar_{name}_root"]))
-            far.append(g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
-        return g.node("Max", g.node("Mean", *far), np.float32(LEAST_STRANGE))
+        scores = []
+        for name, feature in features.items():
+            away = g.node("Sub", feature, self.state[f"ood_{name}_mean"])
+            away = g.node("MatMul", away, g.half_constant(self.state[f"ood_{name}_root"]))
+            scores.append(g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
+        return g.node("Max", g.node("Mean", *scores), np.float32(LEAST_OOD))
 
-    def head(self, embedding, doubt, amount, name, temperature):
+    def head(self, embedding: str, score: str, amount: str, name: str, temperature: float) -> None:
         """Calibrated probabilities, moved towards the flat answer where speech is missing."""
         g, size = self.g, MODELS[name]
         logits = g.node("Mul", self.linear(embedding, f"heads.{name}"), np.float32(1 / temperature))
-        logits = g.node("Div", logits, doubt)
-        spoken = g.node("Mul", g.node("Softmax", logits, axis=1), amount)
+        spoken = g.node("Mul", g.node("Softmax", g.node("Div", logits, score), axis=1), amount)
         flat = g.node("Mul", g.node("Sub", np.float32(1), amount), np.float32(1 / size))
         g.node("Add", spoken, flat, name=name)
 
-    def build(self, temperatures, metadata=None):
+    def build(self, temperatures: Mapping[str, float], metadata: Mapping[str, str] | None = None) -> Any:
+        """Return the whole graph as an ONNX model."""
         g = self.g
         mel = self.log_mel("samples")
-        mixed, last = self.encoder(mel)
+        mixed, middle = self.encoder(mel)
         x = self.norm(mixed, "norm")
         share = g.node("Unsqueeze", self.speech(x), np.array([1]))
         amount = g.node("Clip", g.node("Mul", share, np.float32(1 / FULL_SPEECH)), np.float32(0), np.float32(1))
-        summary = self.summary(x)
-        knows_words = "familiar_words_mean" in self.state
-        heard = {"words": g.node("ReduceMean", last, np.array([1]), keepdims=0)} if knows_words else {"summary": summary}
-        doubt = self.doubt(**heard, spectrum=self.spectrum(mel))
-        embedding = g.node("Gelu", self.linear(summary, "embed"))
+        score = self.ood_score(middle=middle, spectrum=self.spectrum(mel))
+        embedding = g.node("Gelu", self.linear(self.summary(x), "embed"))
         for name in MODELS:
-            self.head(embedding, doubt, amount, name, temperatures[name])
-        outputs = {name: ["batch", size] for name, size in MODELS.items()}
+            self.head(embedding, score, amount, name, temperatures[name])
+        outputs: dict[str, list[str | int]] = {name: ["batch", size] for name, size in MODELS.items()}
         return g.model({"samples": ["batch", "n"]}, {**outputs, "speech": ["batch"]}, metadata)
 
 
-def uncalibrated():
-    return {name: 1.0 for name in MODELS}
+def uncalibrated() -> dict[str, float]:
+    """Temperatures that change nothing."""
+    return dict.fromkeys(MODELS, 1.0)

@@ -1,11 +1,17 @@
 """Fixed figures and tables that training and export share: sizes, the Fourier kernels, the mel bands. numpy alone."""
+
+from __future__ import annotations
+
 import math
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
 
 SAMPLE_RATE = 16000
-WIDTH = 512
-HEADS = 8
+HEAD_WIDTH = 64  # of every Whisper encoder
 FFT, HOP, MELS = 400, 160, 80
 # Bands above this are left empty: bringing a recording to 16 kHz takes them away, and a recording that was made at
 # 16 kHz must not be heard otherwise for still having them.
@@ -13,18 +19,21 @@ HIGHEST_HZ = 7200.0
 MAX_POSITIONS = 500  # 10 s at the 50 frames a second that follow the convolutions
 
 
-def mel_filters(n_fft=FFT, n_mels=MELS, rate=SAMPLE_RATE):
+def middle_block(layers: int) -> int:
+    """The block whose output the out-of-distribution score looks at."""
+    return (layers + 1) // 2
+
+
+def mel_filters(n_fft: int = FFT, n_mels: int = MELS, rate: int = SAMPLE_RATE) -> Array:
     """Slaney-style mel bands: linear below 1 kHz, logarithmic above, each of unit area."""
     linear_step, break_hz = 200.0 / 3, 1000.0
     break_mel, log_step = break_hz / linear_step, math.log(6.4) / 27.0
 
-    def to_mel(hz):
+    def to_mel(hz: float) -> float:
         return hz / linear_step if hz < break_hz else break_mel + math.log(hz / break_hz) / log_step
 
     mels = np.linspace(0.0, to_mel(rate / 2), n_mels + 2)
-    hz = np.where(
-        mels < break_mel, mels * linear_step, break_hz * np.exp(log_step * (mels - break_mel))
-    )
+    hz = np.where(mels < break_mel, mels * linear_step, break_hz * np.exp(log_step * (mels - break_mel)))
     bins = np.linspace(0, rate / 2, n_fft // 2 + 1)
     rising = (bins[None] - hz[:-2, None]) / (hz[1:-1] - hz[:-2])[:, None]
     falling = (hz[2:, None] - bins[None]) / (hz[2:] - hz[1:-1])[:, None]
@@ -33,11 +42,12 @@ def mel_filters(n_fft=FFT, n_mels=MELS, rate=SAMPLE_RATE):
     return bank.astype(np.float32)
 
 
-def noise_bed():
-    """Power of a steady, speech-shaped noise in each mel band, added to every window at its common loudness.
+def noise_bed() -> Array:
+    """
+    Power of a steady, speech-shaped noise in each mel band, added to every window at its common loudness.
 
-    How quiet the room was tells which corpus a recording is from, and in some (a shy voice needs more gain, and the gain
-    lifts the room) which emotion was acted. Under the bed all rooms are alike.
+    How quiet the room was tells which corpus a recording is from, and in some (a shy voice needs more gain, and the
+    gain lifts the room) which emotion was acted. Under the bed all rooms are alike.
     """
     bands = mel_filters()
     area = bands.sum(1)
@@ -46,13 +56,14 @@ def noise_bed():
     return np.where(area > 0, bed, 0).astype(np.float32)
 
 
-def dft_kernels(n_fft=FFT):
+def dft_kernels(n_fft: int = FFT) -> Array:
     """Real and imaginary parts of a Hann-windowed DFT as the kernels of one convolution."""
     n = np.arange(n_fft)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * n / n_fft)
     phase = 2 * np.pi * np.outer(np.arange(n_fft // 2 + 1), n) / n_fft
     kernels = np.concatenate([np.cos(phase), -np.sin(phase)]) * window
     return kernels[:, None].astype(np.float32)
+
 
 # The loudness every window is brought to, and the one below which it is left alone as silence.
 TARGET_RMS, SILENCE_RMS = 0.06, 1e-4

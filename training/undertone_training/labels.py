@@ -1,5 +1,7 @@
 """The emotions of the product, the models made of them, and what other people's corpora call them."""
 
+from __future__ import annotations
+
 EMOTIONS = ("angry", "happy", "neutral", "sad", "nervous", "surprised", "disgusted")
 
 # Each model is a prefix of EMOTIONS, so the label of a clip is one number whatever the model.
@@ -22,15 +24,15 @@ _ALIASES = {
 CREMAD_VOTES = ("angry", "disgusted", "nervous", "happy", "neutral", "sad")
 
 
-class UnknownEmotion(ValueError):
+class UnknownEmotionError(ValueError):
     """A label that is none of the product's emotions nor a known other name for one."""
 
 
-def emotion_index(name, where="a clip"):
+def emotion_index(name: str, where: str = "a clip") -> int:
     """The number of an emotion by any of its names; `where` is told in the error."""
     key = name.strip().lower()
     key = _ALIASES.get(key, key)
     if key not in EMOTIONS:
         known = ", ".join(sorted((*EMOTIONS, *_ALIASES)))
-        raise UnknownEmotion(f"{where}: unknown emotion '{name}' (known: {known})")
+        raise UnknownEmotionError(f"{where}: unknown emotion '{name}' (known: {known})")
     return EMOTIONS.index(key)

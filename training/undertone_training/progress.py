@@ -1,17 +1,23 @@
 """One line that tells how far a long step is and how long it will still take."""
+
+from __future__ import annotations
+
 import sys
 import time
+from typing import TextIO
 
 
 class Progress:
-    def __init__(self, what, total, every=1.0, out=sys.stderr):
+    """A terminal gets a line that moves; a log gets one line in ten seconds."""
+
+    def __init__(self, what: str, total: int, every: float = 1.0, out: TextIO = sys.stderr) -> None:
         self.what, self.total, self.every, self.out = what, total, every, out
         self.done, self.begun, self.shown = 0, time.monotonic(), 0.0
 
-    def step(self, note="", count=1):
+    def step(self, note: str = "", count: int = 1) -> None:
+        """Count a step, and tell from time to time."""
         self.done += count
         now = time.monotonic()
-        # A terminal gets a line that moves; a log gets one line in ten seconds.
         every = self.every if self.out.isatty() else max(self.every, 10.0)
         if now - self.shown < every and self.done < self.total:
             return

@@ -1,27 +1,39 @@
 """Who is trained on, who is measured, who is left alone. Whole speakers, never parts of one."""
+
+from __future__ import annotations
+
 import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .corpora import Clip
 
 SHARE = 0.15
 
 
 class SplitError(ValueError):
-    pass
+    """The split names speakers that do not exist, or a speaker stands on two sides."""
 
 
-def _chance(speaker):
+def _chance(speaker: str) -> float:
     """A number from 0 to 1 that depends on the speaker's name alone."""
     return int(hashlib.sha256(speaker.encode()).hexdigest()[:8], 16) / 2**32
 
 
-def assign(clips, validation=None, excluded=None):
-    """-> for each clip 'train', 'validation' or 'excluded'.
+def assign(
+    clips: Sequence[Clip],
+    validation: Mapping[str, Any] | None = None,
+    excluded: Mapping[str, Sequence[str]] | None = None,
+) -> list[str]:
+    """
+    -> for each clip 'train', 'validation' or 'excluded'.
 
     `excluded`: corpus -> names of speakers. `validation`: corpus -> names, or {"share": 0.15, "never": [names]} for
     a share of its speakers chosen by their names, so that a run can be repeated. A corpus it does not name gives
     up SHARE of its speakers.
     """
     validation, excluded = validation or {}, excluded or {}
-    present = {}
+    present: dict[str, set[str]] = {}
     for clip in clips:
         present.setdefault(clip.corpus, set()).add(clip.speaker)
     for corpus, names in [*validation.items(), *excluded.items()]:
@@ -29,7 +41,7 @@ def assign(clips, validation=None, excluded=None):
         unknown = sorted(set(named) - present.get(corpus, set(named)))
         if unknown:
             raise SplitError(f"split of '{corpus}': no such speaker: {', '.join(unknown)}")
-    result = []
+    result: list[str] = []
     for clip in clips:
         wanted = validation.get(clip.corpus, {"share": SHARE})
         if clip.speaker in excluded.get(clip.corpus, ()):
@@ -43,9 +55,9 @@ def assign(clips, validation=None, excluded=None):
     return result
 
 
-def check(clips, sides):
+def check(clips: Sequence[Clip], sides: Sequence[str]) -> None:
     """No speaker may stand on two sides; speakers are told apart by name across all corpora."""
-    seen = {}
+    seen: dict[str, str] = {}
     for clip, side in zip(clips, sides):
         other = seen.setdefault(clip.speaker, side)
         if other != side:

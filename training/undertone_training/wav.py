@@ -1,19 +1,24 @@
 """Reads a wav of any common rate and depth as 16 kHz mono int16, with the standard library and numpy alone."""
+
+from __future__ import annotations
+
 import math
 import wave
+from pathlib import Path
 
 import numpy as np
 
-RATE = 16000
+from .frontend import SAMPLE_RATE, Array
 
 
-def read_wav(path):
+def read_wav(path: str | Path) -> Array:
+    """int16 samples at 16 kHz, channels mixed."""
     try:
         with wave.open(str(path), "rb") as file:
             channels, width, rate, frames = file.getparams()[:4]
             raw = file.readframes(frames)
     except (wave.Error, EOFError, OSError) as problem:
-        raise ValueError(f"{path}: not a readable wav ({problem or 'it ends too early'})")
+        raise ValueError(f"{path}: not a readable wav ({problem or 'it ends too early'})") from problem
     if width == 1:
         samples = (np.frombuffer(raw, np.uint8).astype(np.float64) - 128) / 128
     elif width == 2:
@@ -30,13 +35,13 @@ def read_wav(path):
     return np.clip(np.round(resample(samples, rate) * 32767), -32768, 32767).astype(np.int16)
 
 
-def resample(samples, rate, target=RATE, half_width=32):
+def resample(samples: Array, rate: int, target: int = SAMPLE_RATE, half_width: int = 32) -> Array:
     """Windowed-sinc resampling in one go; clips are short."""
     if rate == target:
         return samples
-    count = int(round(len(samples) * target / rate))
+    count = round(len(samples) * target / rate)
     cutoff = min(1.0, target / rate) * 0.97
-    reach = int(math.ceil(half_width / cutoff))
+    reach = math.ceil(half_width / cutoff)
     out = np.empty(count)
     padded = np.concatenate([np.zeros(reach), samples, np.zeros(reach + 1)])
     offsets = np.arange(-reach, reach + 1)

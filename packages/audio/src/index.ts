@@ -1,4 +1,5 @@
 export { cutIntoBlocks } from './blocks.ts';
+export { memorySource, type RecordingSource } from './byte-reader.ts';
 export { checkClipLength, LONGEST_CLIP_SAMPLES, readClip } from './clip.ts';
 export { decodeBlock, type PcmBlock } from './decode.ts';
 export { AudioError, type AudioErrorCode } from './errors.ts';
@@ -8,6 +9,5 @@ export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
 export { resampleAll } from './resample/resample.ts';
 export { readSamplesJson } from './samples-json.ts';
 export { openSound, type Sound } from './sound.ts';
-export { memorySource, type RecordingSource } from './source.ts';
-export type { PcmFormat } from './wav/header.ts';
+export type { PcmFormat } from './wav.ts';
 export { type AudioWindow, windows } from './windows.ts';

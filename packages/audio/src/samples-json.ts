@@ -1,38 +1,60 @@
-import { DISCRETE_LIMITS } from '@undertone/contract';
+import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
+import { checkClipLength } from './clip.ts';
 import { AudioError } from './errors.ts';
+import { modelSamples } from './resample/plan.ts';
 
-const { maxSampleMagnitude } = DISCRETE_LIMITS;
+const { maxSampleMagnitude, maxSeconds, payloadSampleRate } = DISCRETE_LIMITS;
 const SHAPE = 'Send {"payload": [[0.01, -0.02, ...]]}, as a JSON object or as a JSON string of it.';
 
-/** Prepared samples: one key, `payload`, with one list of numbers in a list. Values a little over 1 are clipped. */
+const MOST_SAMPLES = Math.ceil((maxSeconds + LENGTH_TOLERANCE_SECONDS) * payloadSampleRate);
+/** Three are right; a few more are parsed, so that the message can say what is wrong. */
+const MOST_BRACKETS = 100;
+
+/**
+ * Prepared samples, their length checked: one key, `payload`, with one list of numbers in a list. Values a little over
+ * 1 are clipped.
+ */
 export function readSamplesJson(bytes: Uint8Array): Float32Array {
-  const list = onlyList(parse(bytes));
+  const list = onlyList(parseBody(bytes));
   const samples = new Float32Array(list.length);
-  for (let i = 0; i < list.length; i++) {
-    const value: unknown = list[i];
-    if (typeof value !== 'number') {
-      throw wrong(`payload[0][${i}] is ${Array.isArray(value) ? 'an array' : 'not a number'}. ${SHAPE}`);
-    }
-    if (!(Math.abs(value) <= maxSampleMagnitude)) {
-      throw wrong(
-        `payload[0][${i}] is larger than ${maxSampleMagnitude}. Samples are between -1 and 1; divide 16-bit ones by 32768.`,
-      );
-    }
-    samples[i] = value > 1 ? 1 : value < -1 ? -1 : value;
-  }
+  for (let i = 0; i < list.length; i++) samples[i] = readSample(list[i], i);
+  checkLength(samples.length);
   return samples;
 }
 
-function parse(bytes: Uint8Array): unknown {
+function parseBody(bytes: Uint8Array): unknown {
+  checkSize(bytes);
+  // Nothing outside ASCII is valid here, and one character for each byte is the fastest way to text.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+  const value = parse(text);
+  if (typeof value !== 'string') return value;
+  if (text.includes('\\u')) checkSize(Buffer.from(value, 'latin1'));
+  return parse(value);
+}
+
+/** Parsed JSON can be a hundred times as large as its text, so what it is made of is counted first. */
+function checkSize(text: Uint8Array): void {
+  let brackets = 0;
+  let commas = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text[i];
+    if (code === 0x2c) commas++;
+    else if (code === 0x5b || code === 0x7b) brackets++;
+  }
+  if (brackets > MOST_BRACKETS) throw wrong(`The body has too many brackets. ${SHAPE}`);
+  if (commas > MOST_SAMPLES) checkLength(commas + 1);
+}
+
+function parse(text: string): unknown {
   try {
-    // Nothing outside ASCII is valid here, and one character for each byte is the fastest way to text.
-    const value: unknown = JSON.parse(
-      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'),
-    );
-    return typeof value === 'string' ? JSON.parse(value) : value;
+    return JSON.parse(text);
   } catch {
     throw wrong(`The body is not valid JSON. ${SHAPE}`);
   }
+}
+
+function checkLength(samples: number): void {
+  checkClipLength(modelSamples(samples, payloadSampleRate));
 }
 
 function onlyList(value: unknown): unknown[] {
@@ -44,9 +66,22 @@ function onlyList(value: unknown): unknown[] {
   if (!Array.isArray(payload) || !Array.isArray(payload[0])) {
     throw wrong(`payload must be an array with one array of numbers in it. ${SHAPE}`);
   }
-  if (payload.length !== 1)
+  if (payload.length !== 1) {
     throw wrong('payload has more than one array. Send one recording at a time, in mono.');
+  }
   return payload[0];
+}
+
+function readSample(value: unknown, i: number): number {
+  if (typeof value !== 'number') {
+    throw wrong(`payload[0][${i}] is ${Array.isArray(value) ? 'an array' : 'not a number'}. ${SHAPE}`);
+  }
+  if (!(Math.abs(value) <= maxSampleMagnitude)) {
+    throw wrong(
+      `payload[0][${i}] is larger than ${maxSampleMagnitude}. Samples are between -1 and 1; divide 16-bit ones by 32768.`,
+    );
+  }
+  return value > 1 ? 1 : value < -1 ? -1 : value;
 }
 
 function wrong(message: string): AudioError {

@@ -8,7 +8,7 @@ import {
   type RecordingSource,
   readClip,
 } from '@undertone/audio';
-import { DISCRETE_LIMITS } from '@undertone/contract';
+import { ASYNCH_LIMITS, DISCRETE_LIMITS } from '@undertone/contract';
 import {
   type Catalog,
   DEFAULT_MODELS_DIR,
@@ -45,7 +45,7 @@ export interface ClassifierOptions {
 /** One short recording: a file in any format, or prepared samples as JSON. */
 export interface Clip {
   readonly kind: 'file' | 'json';
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
 }
 
 /** What is not counted before it reaches a thread is taken to be so much sound. */
@@ -60,6 +60,8 @@ export class Classifier {
 
   /** Rejects with ModelFilesError when the model is not there, is not what its catalogue says, or cannot be run. */
   static async start(options: ClassifierOptions = {}): Promise<Classifier> {
+    // The ONNX runtime would report its use to its makers. It reads this when the first thread loads it.
+    process.env['ORT_DISABLE_TELEMETRY'] = '1';
     const { modelsDir = DEFAULT_MODELS_DIR, weights: name = 'research' } = options;
     const threads = atLeastOne('workers', options.workers ?? availableParallelism());
     const queueLimit = atLeastOne('queueLimit', options.queueLimit ?? Math.min(256, 32 * threads));
@@ -110,6 +112,7 @@ export class Classifier {
         stepSeconds,
         // One more than there should be, whatever is alive: a thread that is done finds the next window waiting.
         inFlight: this.#queue.stats().threads + 1,
+        maxSeconds: ASYNCH_LIMITS.maxSeconds,
         signal,
         open: (signal) => openSound(watched, { ffmpeg: this.#ffmpeg, kind: 'recording', signal }),
         decode: async (block, signal) => {

@@ -22,6 +22,12 @@ export class ThreadLostError extends Error {
   override readonly name = 'ThreadLostError';
 }
 
+/** Of all threads that run. When the process ends (process.exit, an uncaught error) the runtime gets time to return. */
+const activities = new Set<Int32Array<SharedArrayBuffer>>();
+process.on('exit', () => {
+  for (const activity of activities) Atomics.wait(activity, 0, Activity.Busy, 5_000);
+});
+
 interface InFlight {
   id: number;
   promise: Promise<Outcome>;
@@ -55,10 +61,8 @@ export class InferenceThread {
       // Options meant for the main script (--input-type, --inspect) are not the thread's.
       execArgv: [],
     });
-    const letFinish = () => waitUntilIdle(activity);
-    const forget = () => process.off('exit', letFinish);
-    process.on('exit', letFinish);
-    worker.once('error', forget).once('exit', forget);
+    activities.add(activity);
+    worker.once('exit', () => activities.delete(activity));
     const first = await firstMessage(worker);
     if (first.kind !== 'ready') {
       throw new Error(first.kind === 'unusable' ? first.message : 'the thread answered before it was asked');
@@ -108,7 +112,7 @@ export class InferenceThread {
     const timer = setTimeout(() => this.#loseIfStuck(), this.#stuckAfterMs);
     this.#inFlight = { id, promise, resolve, reject, timer };
     this.#activity[0] = Activity.Busy;
-    const data = task.data.slice();
+    const data = copyOf(task.data);
     this.#send({ kind: 'run', id, task: { ...task, data } as Task }, [data.buffer]);
     return promise;
   }
@@ -158,6 +162,11 @@ export class InferenceThread {
   }
 }
 
+/** Not `slice`, which copies nothing where the data is a Buffer. */
+function copyOf(data: Uint8Array | Float32Array): Uint8Array<ArrayBuffer> | Float32Array<ArrayBuffer> {
+  return data instanceof Float32Array ? new Float32Array(data) : new Uint8Array(data);
+}
+
 function firstMessage(worker: Worker): Promise<FromThread> {
   const { promise, resolve, reject } = Promise.withResolvers<FromThread>();
   const ended = (code: number) => reject(new Error(`the thread ended with code ${code} while starting`));
@@ -165,9 +174,4 @@ function firstMessage(worker: Worker): Promise<FromThread> {
   return promise.finally(() => {
     worker.off('message', resolve).off('error', reject).off('exit', ended);
   });
-}
-
-/** When the process ends (process.exit, an uncaught error) the runtime is given the time to return. */
-function waitUntilIdle(activity: Int32Array<SharedArrayBuffer>): void {
-  Atomics.wait(activity, 0, Activity.Busy, 5_000);
 }

@@ -27,16 +27,16 @@ export interface RecordingPrediction {
 }
 
 type Samples = Float32Array<ArrayBuffer>;
-type Heard = { models: Models; speechSeconds: number };
 
 export interface RecordingOptions {
   readonly stepSeconds: number;
   /** Steps that may be classified at once: enough to keep the threads busy, few enough to keep memory small. */
   readonly inFlight: number;
+  readonly maxSeconds: number;
   readonly signal: AbortSignal | undefined;
   open(signal: AbortSignal): Promise<Sound>;
   decode(block: PcmBlock, signal: AbortSignal): Promise<Samples>;
-  classify(samples: Samples, signal: AbortSignal): Promise<Heard>;
+  classify(samples: Samples, signal: AbortSignal): Promise<{ models: Models; speechSeconds: number }>;
 }
 
 /**
@@ -58,16 +58,16 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
     failure ??= { error };
     stop.abort();
   }
-  async function hear({ index, startSeconds, endSeconds, samples }: AudioWindow): Promise<void> {
-    const heard = await Promise.all(pieces(samples).map((piece) => classify(piece, signal)));
-    // A window that looked back heard more than its step.
+  async function classifyStep({ index, startSeconds, endSeconds, samples }: AudioWindow): Promise<void> {
+    const parts = await Promise.all(cutEvenly(samples).map((part) => classify(part, signal)));
+    // A window that looked back is longer than its step.
     const ownShare = Math.min(1, ((endSeconds - startSeconds) * MODEL_SAMPLE_RATE) / samples.length);
-    const speechSeconds = heard.reduce((sum, each) => sum + each.speechSeconds, 0) * ownShare;
+    const speechSeconds = parts.reduce((sum, part) => sum + part.speechSeconds, 0) * ownShare;
     steps[index] = {
       startSeconds,
       endSeconds,
       speechSeconds,
-      models: mean(heard.map(({ models }) => models)),
+      models: mean(parts.map(({ models }) => models)),
     };
   }
 
@@ -79,13 +79,15 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
       // Waiting with the next window at hand: a thread that is done does not wait for the decoder.
       if (running.size >= inFlight) await Promise.race(running);
       if (failure !== undefined) break;
-      const task = hear(window)
+      const task = classifyStep(window)
         .catch(fail)
         .finally(() => running.delete(task));
       running.add(task);
     }
   } catch (error) {
     fail(error);
+  } finally {
+    sound?.close();
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure.error;
@@ -96,7 +98,7 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
 /** 16 kHz samples, block by block. The next block is read and decoded while the last one is used. */
 async function* decoded(
   { pieces, format }: Sound,
-  { decode }: RecordingOptions,
+  { decode, maxSeconds }: RecordingOptions,
   signal: AbortSignal,
   count: { samples: number },
 ): AsyncGenerator<Samples> {
@@ -104,7 +106,7 @@ async function* decoded(
   async function next(): Promise<Samples | null> {
     const { value, done } = await blocks.next();
     if (done) return null;
-    if (value.outputs.end > ASYNCH_LIMITS.maxSeconds * MODEL_SAMPLE_RATE) throw tooLong();
+    if (value.outputs.end > maxSeconds * MODEL_SAMPLE_RATE) throw tooLong(maxSeconds);
     return decode(value, signal);
   }
   let ahead = next();
@@ -138,17 +140,17 @@ export function watchProgress(source: RecordingSource, onProgress: (share: numbe
   };
 }
 
-function pieces(samples: Samples): Samples[] {
+function cutEvenly(samples: Samples): Samples[] {
   const count = Math.ceil(samples.length / (MAX_WINDOW_SECONDS * MODEL_SAMPLE_RATE));
   const bound = (i: number) => Math.floor((i * samples.length) / count);
   return Array.from({ length: count }, (_, i) => samples.subarray(bound(i), bound(i + 1)));
 }
 
-function mean(heard: readonly Models[]): Models {
-  const [first = {}] = heard;
-  if (heard.length === 1) return first;
+function mean(parts: readonly Models[]): Models {
+  const [first = {}] = parts;
+  if (parts.length === 1) return first;
   const average = (model: string, emotion: string): number =>
-    heard.reduce((sum, models) => sum + (models[model]?.[emotion] ?? 0), 0) / heard.length;
+    parts.reduce((sum, models) => sum + (models[model]?.[emotion] ?? 0), 0) / parts.length;
   return Object.fromEntries(
     Object.entries(first).map(([model, emotions]) => [
       model,
@@ -167,8 +169,7 @@ function tooShort(seconds: number): AudioError {
   );
 }
 
-function tooLong(): AudioError {
-  const max_seconds = ASYNCH_LIMITS.maxSeconds;
+function tooLong(max_seconds: number): AudioError {
   return new AudioError(
     'audio_too_long',
     `The recording is longer than ${max_seconds / 3600} hours. Cut it into shorter ones.`,

@@ -1,6 +1,5 @@
 import { ClosedError, NoThreadsError, OverloadedError, WorkerFailedError } from './errors.ts';
 import { type InferenceThread, ThreadLostError, type ThreadOptions } from './inference-thread.ts';
-import { Pace } from './pace.ts';
 import { Pool } from './pool.ts';
 import type { Outcome, Task } from './protocol.ts';
 import { PRIORITIES, type Priority, Scheduler, type Work } from './scheduler.ts';
@@ -128,21 +127,14 @@ export class TaskQueue {
     };
   }
 
-  /** What a discrete task that comes now would wait for a thread. */
-  expectedWaitMs(): number {
-    if (this.#pool.idle() !== undefined) return 0;
-    const waiting = secondsOf(this.#scheduler.waiting('discrete'));
-    // What runs is half done on average.
-    return this.#pace.drainMs(waiting + secondsOf(this.#running) / 2, this.#pool.threads.size);
-  }
-
   /** How long the threads take for so much sound. */
   drainMs(seconds: number): number {
     return this.#pace.drainMs(seconds, this.#pool.threads.size);
   }
 
   overloaded(): OverloadedError {
-    return new OverloadedError(Math.max(1, Math.ceil(this.expectedWaitMs() / 1_000)));
+    const waiting = this.#scheduler.waiting('discrete').reduce((sum, { seconds }) => sum + seconds, 0);
+    return new OverloadedError(Math.max(1, Math.ceil(this.drainMs(waiting) / 1_000)));
   }
 
   /** Takes no new work, answers everything that was accepted, then ends the threads. */
@@ -171,7 +163,8 @@ export class TaskQueue {
     this.#running.add(job);
     try {
       const outcome = await thread.run(job.task);
-      if ('inferenceMs' in outcome) this.#pace.observe(outcome.decodeMs + outcome.inferenceMs, job.seconds);
+      if ('inferenceMs' in outcome)
+        this.#pace.observe(outcome.decodeMs + outcome.inferenceMs, outcome.seconds);
       job.resolve({ outcome, queueMs: startedAt - job.acceptedAt });
     } catch (error) {
       if (!(error instanceof ThreadLostError)) job.reject(error);
@@ -209,8 +202,22 @@ function noThreads(cause: Error): NoThreadsError {
   return new NoThreadsError(`No inference thread can be started: ${cause.message}`, { cause });
 }
 
-function secondsOf(jobs: Iterable<Job>): number {
-  let sum = 0;
-  for (const { seconds } of jobs) sum += seconds;
-  return sum;
+/** How fast one thread works, measured all the time: what an honest Retry-After rests on. */
+class Pace {
+  /** Milliseconds of one thread for one second of sound. */
+  #msPerSecond: number;
+
+  constructor(milliseconds: number, seconds: number) {
+    this.#msPerSecond = milliseconds / seconds;
+  }
+
+  observe(milliseconds: number, seconds: number): void {
+    // Slow enough to forget one odd task, quick enough to follow a machine that became busy.
+    this.#msPerSecond += 0.1 * (milliseconds / seconds - this.#msPerSecond);
+  }
+
+  /** Milliseconds until `threads` threads have worked through this much sound. */
+  drainMs(seconds: number, threads: number): number {
+    return (seconds * this.#msPerSecond) / Math.max(1, threads);
+  }
 }

@@ -1,20 +1,19 @@
 /** What an inference thread does with each kind of task. */
 import {
-  checkClipLength,
   decodeBlock,
   LONGEST_CLIP_SAMPLES,
   MODEL_SAMPLE_RATE,
-  modelSamples,
   readSamplesJson,
   resampleAll,
 } from '@undertone/audio';
 import { DISCRETE_LIMITS } from '@undertone/contract';
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { ModelEntry } from './catalog.ts';
-import { readOutputs, SAMPLES_INPUT, SPEECH_OUTPUT } from './prediction.ts';
 import type { Classified, Outcome, Task } from './protocol.ts';
 
-type Samples = Float32Array;
+/** Name of the graph's input, and of the output with the share of the window that is speech. */
+const SAMPLES_INPUT = 'samples';
+const SPEECH_OUTPUT = 'speech';
 
 export class TaskRunner {
   readonly #session: InferenceSession;
@@ -37,13 +36,12 @@ export class TaskRunner {
       case 'decode':
         return { channels: decodeBlock(task) };
       case 'clip': {
-        const [samples] = decodeBlock(task) as [Samples];
+        const [samples] = decodeBlock(task) as [Float32Array];
         return this.#classify(samples, samples.length / MODEL_SAMPLE_RATE, started);
       }
       case 'json': {
         const payload = readSamplesJson(task.data);
         const rate = DISCRETE_LIMITS.payloadSampleRate;
-        checkClipLength(modelSamples(payload.length, rate));
         const samples = resampleAll(payload, rate).subarray(0, LONGEST_CLIP_SAMPLES);
         return this.#classify(samples, payload.length / rate, started);
       }
@@ -52,17 +50,31 @@ export class TaskRunner {
     }
   }
 
-  async #classify(samples: Samples, seconds: number, started: number): Promise<Classified> {
+  async #classify(samples: Float32Array, seconds: number, started: number): Promise<Classified> {
     const input = new Tensor('float32', samples, [1, samples.length]);
     const begun = performance.now();
     const results = await this.#session.run({ [SAMPLES_INPUT]: input }, this.#outputs);
     const inferenceMs = performance.now() - begun;
-    const output = (name: string, columns: number): Float32Array => {
-      const data = results[name]?.data;
-      if (data instanceof Float32Array && data.length === columns) return data;
-      throw new Error(`output "${name}" of the graph does not have the shape that the catalogue says`);
+    const models = this.#models.map(({ id, emotions }) => {
+      const values = readOutput(results, id, emotions.length);
+      return [id, Object.fromEntries(emotions.map((emotion, i) => [emotion, values[i] as number]))];
+    });
+    const [speech = 0] = readOutput(results, SPEECH_OUTPUT, 1);
+    return {
+      models: Object.fromEntries(models),
+      speechSeconds: (Math.min(1, Math.max(0, speech)) * samples.length) / MODEL_SAMPLE_RATE,
+      seconds,
+      decodeMs: begun - started,
+      inferenceMs,
     };
-    const read = readOutputs(this.#models, output, samples.length);
-    return { ...read, seconds, decodeMs: begun - started, inferenceMs };
   }
+}
+
+function readOutput(results: InferenceSession.ReturnType, name: string, columns: number): Float32Array {
+  const data = results[name]?.data;
+  if (!(data instanceof Float32Array) || data.length !== columns) {
+    throw new Error(`output "${name}" of the graph does not have the shape that the catalogue says`);
+  }
+  if (!data.every(Number.isFinite)) throw new Error('the model gave no finite number');
+  return data;
 }

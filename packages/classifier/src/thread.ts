@@ -59,6 +59,8 @@ try {
         markIdle();
         say(failure(id, error));
       }
+      // Up to 32 MB that need not wait for the garbage collector.
+      (task.data.buffer as ArrayBuffer).transfer(0);
     } else if (message.kind === 'stop') {
       await session.release();
       parentPort?.close();

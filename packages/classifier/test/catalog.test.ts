@@ -13,6 +13,8 @@ import {
   readCatalog,
   verifyWeights,
 } from '../src/index.ts';
+import { copyModels } from './support/models-dir.ts';
+import { vowels } from './support/sounds.ts';
 
 let dir: string;
 before(async () => {
@@ -70,7 +72,7 @@ test('the shipped catalogue has three models in 4, 5 and 7 emotions and weights 
 test('a missing catalogue is named, with what to do', async () => {
   await assert.rejects(
     readCatalog(join(dir, 'nowhere')),
-    refusal('nowhere/catalog.json', 'ENOENT', /restore the models/),
+    refusal('nowhere/catalog.json', 'ENOENT', /How to fix: restore the models/),
   );
 });
 
@@ -152,5 +154,35 @@ test('a file that is no graph makes start() fail at once and leaves no thread be
   await assert.rejects(
     Classifier.start({ modelsDir: dir, workers: 2 }),
     refusal('research.onnx cannot be run', /protobuf|graph|parse/i),
+  );
+});
+
+test('a catalogue with fewer models and weights under another name works', async (t) => {
+  const { modelsDir } = await copyModels(t, (catalog) => {
+    catalog.models = catalog.models.filter(({ id }) => id === '5emotions');
+    catalog.weights = { 'our-own': pickWeights(catalog, 'research') };
+  });
+  const classifier = await Classifier.start({ modelsDir, weights: 'our-own', workers: 1 });
+  t.after(() => classifier.close());
+  assert.equal(classifier.weightsName, 'our-own');
+  const { models } = await classifier.classifyWindow(vowels(4), { priority: 'discrete' });
+  assert.deepEqual(Object.keys(models), ['5emotions']);
+  await assert.rejects(Classifier.start({ modelsDir, workers: 1 }), refusal('"research"', 'has: our-own'));
+});
+
+test('a catalogue that names what the graph does not put out stops the start', async (t) => {
+  const { modelsDir } = await copyModels(t, ({ models }) => {
+    models.push({ id: '9emotions', emotions: ['angry', 'happy'] });
+  });
+  await assert.rejects(
+    Classifier.start({ modelsDir, workers: 1 }),
+    refusal('research.onnx cannot be run', 'no output "9emotions"'),
+  );
+  const other = await copyModels(t, ({ models }) => {
+    models[0]?.emotions.push('sleepy');
+  });
+  await assert.rejects(
+    Classifier.start({ modelsDir: other.modelsDir, workers: 1 }),
+    refusal('research.onnx cannot be run', 'output "4emotions"', /shape/),
   );
 });

@@ -1,103 +1,118 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Worker } from 'node:worker_threads';
-import { Classifier, type ClassifierOptions, DEFAULT_MODELS_DIR, WorkerFailedError } from '../src/index.ts';
-import { noise } from './windows.ts';
-
-// Node tells of every thread that is made: this is how the tests get hold of the real ones.
-const workers: Worker[] = [];
-const remember = (worker: Worker) => workers.push(worker);
-before(() => process.on('worker', remember));
-after(() => process.off('worker', remember));
-
-async function start(t: TestContext, options: ClassifierOptions) {
-  const first = workers.length;
-  const classifier = await Classifier.start(options);
-  t.after(() => classifier.close());
-  return { classifier, threads: workers.slice(first) };
-}
-
-/**
- * A message it does not know ends a thread with an error. Work that is handed over before the main thread can
- * have heard of that is in the thread's hands when it dies.
- */
-const kill = (thread: Worker | undefined) => thread?.postMessage({ kind: 'nonsense' });
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let waited = 0; !condition(); waited += 20) {
-    assert.ok(waited < 10_000, `waited too long for: ${what}`);
-    await sleep(20);
-  }
-}
+import { writeWav } from '../../audio/test/support/wav.ts';
+import {
+  DEFAULT_MODELS_DIR,
+  NoThreadsError,
+  pickWeights,
+  readCatalog,
+  verifyWeights,
+  WorkerFailedError,
+} from '../src/index.ts';
+import { InferenceThread } from '../src/inference-thread.ts';
+import { copyModels } from './support/models-dir.ts';
+import { noise, vowels } from './support/sounds.ts';
+import { kill, start, until } from './support/threads.ts';
 
 test('a thread that dies at work is replaced, and its work is answered by another', async (t) => {
   const { classifier, threads } = await start(t, { workers: 2 });
-  kill(threads[0]);
+  kill(threads()[0]);
   const work = Array.from({ length: 8 }, (_, i) =>
-    classifier.classify(noise(2, i + 1), { priority: i % 2 === 0 ? 'discrete' : 'asynch' }),
+    classifier.classifyWindow(noise(2, i + 1), { priority: i % 2 === 0 ? 'discrete' : 'asynch' }),
   );
   assert.equal(classifier.stats().busy, 2);
   const answers = await Promise.all(work);
   assert.equal(answers.length, 8);
-  await until(() => classifier.stats().workers === 2, 'the replacement');
-  assert.equal(classifier.stats().restarts, 1);
-  assert.equal(classifier.stats().busy, 0);
+  await until(() => classifier.stats().alive === 2, 'the replacement');
+  const { restarts, busy, threads: configured } = classifier.stats();
+  assert.deepEqual({ restarts, busy, configured }, { restarts: 1, busy: 0, configured: 2 });
 });
 
-test('when all threads die at once everything is still answered', async (t) => {
-  const { classifier, threads } = await start(t, { workers: 2 });
-  for (const thread of threads) kill(thread);
-  const work = Array.from({ length: 6 }, (_, i) =>
-    classifier.classify(noise(1, i + 1), { priority: 'discrete' }),
-  );
-  await Promise.all(work);
-  await until(() => classifier.stats().workers === 2, 'the replacements');
+test('a clip whose thread dies over it is answered by the next one, files and prepared samples alike', async (t) => {
+  const { classifier, threads } = await start(t, { workers: 1 });
+  const samples = vowels(4.5, 140, 44_100);
+  const file = { kind: 'file', bytes: writeWav(samples, { encoding: 'float32' }) } as const;
+  const json = { kind: 'json', bytes: Buffer.from(JSON.stringify({ payload: [[...samples]] })) } as const;
+  const expected = await classifier.classifyClip(file);
+  kill(threads().at(-1));
+  assert.deepEqual((await classifier.classifyClip(json)).models, expected.models);
+  kill(threads().at(-1));
+  assert.deepEqual((await classifier.classifyClip(file)).models, expected.models);
   assert.equal(classifier.stats().restarts, 2);
+});
+
+test('a thread gets a copy of the bytes, also of a Buffer, so that they can be tried again', async (t) => {
+  const catalog = await readCatalog();
+  const modelPath = await verifyWeights(DEFAULT_MODELS_DIR, pickWeights(catalog, 'open'));
+  const thread = await InferenceThread.start({ modelPath, models: catalog.models, stuckAfterMs: 60_000 });
+  t.after(() => thread.stop());
+  for (const data of [Buffer.from('{}'), Buffer.alloc(1_000_000, ' '), new Uint8Array(1_000_000)]) {
+    const { length } = data;
+    await assert.rejects(thread.run({ kind: 'json', data }), { code: 'bad_request' });
+    assert.equal(data.length, length);
+  }
 });
 
 test('an idle thread that dies is replaced too', async (t) => {
   const { classifier, threads } = await start(t, { workers: 1 });
-  kill(threads[0]);
-  await until(() => classifier.stats().restarts === 1 && classifier.stats().workers === 1, 'the replacement');
-  await classifier.classify(noise(1), { priority: 'discrete' });
+  kill(threads()[0]);
+  await until(() => classifier.stats().restarts === 1 && classifier.stats().alive === 1, 'the replacement');
+  await classifier.classifyWindow(noise(1), { priority: 'discrete' });
 });
 
-test('work over which two threads were given up as stuck is refused, and the rest goes on', async (t) => {
-  // Every inference takes longer than a millisecond, so every thread counts as stuck.
-  const { classifier } = await start(t, { workers: 1, stuckAfterMs: 1 });
-  const work = Array.from({ length: 2 }, () => classifier.classify(noise(5), { priority: 'discrete' }));
-  for (const result of await Promise.allSettled(work)) {
-    assert.ok(
-      result.status === 'rejected' && result.reason instanceof WorkerFailedError,
-      JSON.stringify(result),
-    );
-    assert.match(result.reason.message, /gave no answer for 1 ms/);
+test('work over which two threads got stuck is refused, and the rest goes on', async (t) => {
+  const { classifier } = await start(t, { workers: 1 });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let outcome: unknown;
+  const work = classifier.classifyWindow(noise(10), { priority: 'discrete' });
+  work.catch((error: unknown) => {
+    outcome = error;
+  });
+  // Whatever a thread has is overdue at once.
+  while (outcome === undefined) {
+    if (classifier.stats().busy > 0) t.mock.timers.tick(30_000);
+    await setImmediate();
   }
-  await until(() => classifier.stats().restarts === 4, 'a replacement for each thread given up');
+  t.mock.timers.reset();
+  assert.ok(outcome instanceof WorkerFailedError, String(outcome));
+  assert.match(outcome.message, /gave no answer for 30000 ms/);
+  await classifier.classifyWindow(noise(1), { priority: 'discrete' });
+  assert.equal(classifier.stats().restarts, 2);
 });
 
-test('when no thread can be started all work is refused, until one can be again', async (t) => {
-  const modelsDir = await mkdtemp(join(tmpdir(), 'undertone-models-'));
-  t.after(() => rm(modelsDir, { recursive: true }));
-  const model = join(modelsDir, 'research.onnx');
-  const restore = () => copyFile(join(DEFAULT_MODELS_DIR, 'research.onnx'), model);
-  await copyFile(join(DEFAULT_MODELS_DIR, 'catalog.json'), join(modelsDir, 'catalog.json'));
-  await restore();
+test('while no thread can be started, short recordings and streams are refused and long ones wait', async (t) => {
+  const { modelsDir, takeAway, restore } = await copyModels(t);
   const { classifier, threads } = await start(t, { workers: 1, modelsDir });
-  await rm(model);
-  kill(threads[0]);
-  await assert.rejects(classifier.classify(noise(1), { priority: 'discrete' }), WorkerFailedError);
-  await assert.rejects(classifier.classify(noise(1), { priority: 'asynch' }), WorkerFailedError);
-  assert.equal(classifier.stats().workers, 0);
+  await takeAway();
+  kill(threads()[0]);
+  const abort = new AbortController();
+  const waiting = classifier.classifyWindow(noise(1), { priority: 'asynch' });
+  const givenUp = classifier.classifyWindow(noise(1), { priority: 'asynch', signal: abort.signal });
+  // The first of them waits in the queue until it is known that no thread can be started, the others are refused at once.
+  for (const priority of ['discrete', 'stream', 'discrete'] as const) {
+    await assert.rejects(classifier.classifyWindow(noise(1), { priority }), NoThreadsError);
+  }
+  const late = classifier.classifyWindow(noise(1), { priority: 'asynch' });
+  const { alive, threads: configured, queued } = classifier.stats();
+  assert.deepEqual([alive, configured, queued.asynch], [0, 1, 3]);
+  abort.abort(new Error('not wanted any more'));
+  await assert.rejects(givenUp, { message: 'not wanted any more' });
   await restore();
-  await until(() => classifier.stats().workers === 1, 'a thread that starts');
-  await classifier.classify(noise(1), { priority: 'discrete' });
+  const [first, second] = await Promise.all([waiting, late]);
+  assert.deepEqual(first.models, second.models);
+  await classifier.classifyWindow(noise(1), { priority: 'discrete' });
+});
+
+test('close() ends although no thread can be started and work waits for one', async (t) => {
+  const { modelsDir, takeAway } = await copyModels(t);
+  const { classifier, threads } = await start(t, { workers: 1, modelsDir });
+  await takeAway();
+  kill(threads()[0]);
+  const waiting = classifier.classifyWindow(noise(1), { priority: 'asynch' });
+  await Promise.all([assert.rejects(waiting, NoThreadsError), classifier.close()]);
 });
 
 const run = promisify(execFile);
@@ -112,12 +127,12 @@ const inProcess = (body: string) =>
        const window = new Float32Array(160_000);
        ${body}`,
     ],
-    { timeout: 20_000 },
+    { timeout: 60_000 },
   );
 
 test('after close() nothing keeps the process alive', async () => {
   const { stdout, stderr } = await inProcess(`
-    await classifier.classify(window, { priority: 'asynch' });
+    await classifier.classifyWindow(window, { priority: 'asynch' });
     await classifier.close();
     process.on('exit', () => console.log('ended by itself'));`);
   assert.equal(stdout, 'ended by itself\n');
@@ -126,8 +141,8 @@ test('after close() nothing keeps the process alive', async () => {
 
 test('a process that exits while threads are at work ends with its own code, not with a crash', async () => {
   const exit = inProcess(`
-    classifier.classify(window, { priority: 'discrete' });
-    classifier.classify(window, { priority: 'discrete' });
+    classifier.classifyWindow(window, { priority: 'discrete' });
+    classifier.classifyWindow(window, { priority: 'discrete' });
     setTimeout(() => process.exit(7), 20);`);
   await assert.rejects(exit, { code: 7, signal: null, stderr: '' });
 });

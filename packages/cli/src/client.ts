@@ -24,7 +24,12 @@ export function addServerFlags(command: Command): Command {
       new Option('--asynch-url <url>', 'Address of the asynch interface alone')
         .env('SERVICE_ASYNCH_URL')
         .hideHelp(),
-    );
+    )
+    .hook('preAction', () => {
+      const { asynchUrl } = command.opts<ServerFlags>();
+      if (!asynchUrl || command.getOptionValueSource('url') !== 'cli') return;
+      process.stderr.write(`undertone: SERVICE_ASYNCH_URL goes before --url: using ${asynchUrl}.\n`);
+    });
 }
 
 /** A client of the server that the flags name; its key comes from the environment, where other users cannot see it. */
@@ -36,9 +41,6 @@ export function connect(command: Command, { showProgress = true } = {}): Emotion
     );
   }
   const { url, asynchUrl } = command.opts<ServerFlags>();
-  if (asynchUrl && command.getOptionValueSource('url') === 'cli') {
-    process.stderr.write(`undertone: SERVICE_ASYNCH_URL goes before --url: using ${asynchUrl}.\n`);
-  }
   const client = new EmotionClient({
     baseUrl: url || `http://127.0.0.1:${localPort()}`,
     asynchUrl: asynchUrl || undefined,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { MODELS } from '@undertone/contract';
@@ -113,6 +113,13 @@ test('a file or a pipe larger than any short recording is refused without being 
   const piped = await undertone(['classify', '--json', '-'], { input: new Uint8Array(33 * 1024 ** 2) });
   assert.equal(piped.code, 1);
   assert.match(JSON.parse(piped.stdout).error.detail, /larger than 32 MiB/);
+});
+
+test('nothing is written to the home or the temporary folder: the runtime sends no usage data', async (t) => {
+  const folder = await temporaryFolder(t);
+  const { code } = await undertone(['classify', happy], { env: { HOME: folder, TMPDIR: folder } });
+  assert.equal(code, 0);
+  assert.deepEqual(await readdir(folder), []);
 });
 
 test('weights that the catalogue does not have are refused, with those it has', async () => {

@@ -7,7 +7,11 @@ const NODE_FLAGS = [
   '--heap-growing-percent=400',
 ];
 /** Each thread would otherwise have a heap of its own, which is never given back. */
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };
+const ENVIRONMENT = {
+  MALLOC_ARENA_MAX: '2',
+  // A fixed limit: glibc would otherwise raise it to the largest body it has seen, and never give such memory back.
+  MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
+};
 
 /** Replaces this process by itself with these flags: the same process id, so signals reach the server. */
 export function applyRuntimeFlags(): void {

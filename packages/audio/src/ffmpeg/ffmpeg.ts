@@ -169,7 +169,10 @@ function whenEnded(child: Child): Promise<Ending> {
     child.on('error', (error) => {
       if (child.pid === undefined) resolve({ failure: error, complaints });
     });
-    child.on('close', () => resolve({ failure: null, complaints }));
+    // A shell or loader that could not run it ends with 126 or 127.
+    child.on('close', (code) => {
+      resolve({ failure: code === 126 || code === 127 ? { code: 'ENOEXEC' } : null, complaints });
+    });
   });
 }
 

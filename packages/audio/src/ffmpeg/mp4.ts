@@ -1,5 +1,5 @@
+import type { RecordingSource } from '../byte-reader.ts';
 import { AudioError } from '../errors.ts';
-import type { RecordingSource } from '../source.ts';
 
 /**
  * Phones write the index of an MP4 file (the `moov` box) after the sound, and a reader that cannot seek, such as
@@ -29,12 +29,7 @@ export async function* streamableMp4(source: RecordingSource): AsyncGenerator<Ui
     yield* source.read();
     return;
   }
-  if (index.end - index.start > MOST_INDEX_BYTES) {
-    throw new AudioError(
-      'unreadable_audio',
-      'The index of this MP4 file is too large. Send the recording as WAV.',
-    );
-  }
+  if (index.end - index.start > MOST_INDEX_BYTES) throw indexTooLarge();
   const moved = await readAll(source, index.start, index.end);
   shiftOffsets(moved, { from: first.end, to: index.start, by: moved.length });
   yield* source.read(0, first.end);
@@ -77,7 +72,7 @@ function shiftOffsets(index: Buffer, shift: Shift): void {
   let seen = 0;
   const walk = (start: number, end: number, depth: number): void => {
     for (let box = readBox(index, start, end); box !== null; box = readBox(index, box.end, end)) {
-      if (++seen > MOST_INNER_BOXES) return;
+      if (++seen > MOST_INNER_BOXES) throw indexTooLarge();
       if (CONTAINERS.has(box.type) && depth < DEEPEST) walk(box.body, box.end, depth + 1);
       if (box.type === 'stco' || box.type === 'co64') shiftTable(index, box, shift);
     }
@@ -111,4 +106,11 @@ function readBox(bytes: Buffer, start: number, end: number): Box | null {
   const boxEnd = size === 0 ? end : start + size;
   if (boxEnd < body || boxEnd > end) return null;
   return { type: bytes.toString('latin1', start + 4, start + 8), start, body, end: boxEnd };
+}
+
+function indexTooLarge(): AudioError {
+  return new AudioError(
+    'unreadable_audio',
+    'The index of this MP4 file is too large. Send the recording as WAV.',
+  );
 }

@@ -1,20 +1,22 @@
+const TICKS = 10;
+
 /**
  * Notices that a child process is stuck: it neither takes nor gives a byte for so long. While the recording is slow to
  * arrive, or its user slow to take the output, the watch is paused.
  */
 export class StallWatch {
   readonly #timer: NodeJS.Timeout;
-  #quietSince = performance.now();
+  #quietTicks = 0;
   #pauses = 0;
   stalled = false;
 
   constructor(limitMs: number, onStall: () => void) {
     this.#timer = setInterval(() => {
-      if (this.#pauses > 0 || performance.now() - this.#quietSince < limitMs) return;
+      if (this.#pauses > 0 || ++this.#quietTicks < TICKS) return;
       this.stalled = true;
       this.stop();
       onStall();
-    }, limitMs / 10);
+    }, limitMs / TICKS);
   }
 
   pause(): void {
@@ -23,7 +25,7 @@ export class StallWatch {
 
   resume(): void {
     this.#pauses--;
-    this.#quietSince = performance.now();
+    this.#quietTicks = 0;
   }
 
   stop(): void {

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { designFilter } from './filter-bank.ts';
-import type { Stage } from './plan.ts';
+import { designFilter, type Stage } from './plan.ts';
 
 /** As much of the WebAssembly interface as is used here; TypeScript has it only with the browser's. */
 interface WebAssemblyInterface {

@@ -1,4 +1,11 @@
-import { concatenate } from '../../src/resample/stage.ts';
+import {
+  cutIntoBlocks,
+  decodeBlock,
+  Ffmpeg,
+  openSound,
+  type RecordingSource,
+  type Sound,
+} from '../../src/index.ts';
 
 /** Repeatable randomness in 0..1 (mulberry32). */
 export function random(seed: number): () => number {
@@ -56,17 +63,46 @@ export function power(samples: Float32Array): number {
   return 10 * Math.log10(samples.reduce((sum, value) => sum + value ** 2, 0) / samples.length);
 }
 
-/** Bytes as a stream, cut into pieces of the given sizes in turn. */
-export async function* inPieces(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const size = sizes[turn % sizes.length] ?? bytes.length;
-    yield bytes.subarray(at, at + size);
-    at += size;
-  }
+/** Bytes as a recording that is read in pieces of the given sizes in turn. */
+export function inPieces(bytes: Uint8Array, ...sizes: number[]): RecordingSource {
+  return {
+    size: bytes.length,
+    async *read(start = 0, end = bytes.length) {
+      for (let at = start, turn = 0; at < end; turn++) {
+        const size = sizes[turn % sizes.length] ?? bytes.length;
+        yield bytes.subarray(at, Math.min(at + size, end));
+        at += size;
+      }
+    },
+  };
 }
 
-export async function collect(chunks: AsyncIterable<Float32Array>): Promise<Float32Array> {
+const noFfmpeg = new Ffmpeg({ path: null });
+
+/** Opens a recording, on a machine without ffmpeg unless one is given. */
+export function open(source: RecordingSource, ffmpeg: Ffmpeg = noFfmpeg): Promise<Sound> {
+  return openSound(source, { ffmpeg, kind: 'clip' });
+}
+
+/** All of a recording at 16 kHz, decoded block by block. */
+export async function decodeAll({ pieces, format }: Sound, mostBytes?: number): Promise<Float32Array> {
   const parts: Float32Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
+  for await (const block of cutIntoBlocks(pieces, format, mostBytes)) parts.push(...decodeBlock(block));
   return concatenate(parts);
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+export function concatenate(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

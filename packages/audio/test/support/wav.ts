@@ -1,4 +1,4 @@
-import type { Encoding } from '../../src/wav/encodings.ts';
+import type { Encoding } from '../../src/wav.ts';
 
 export type { Encoding };
 export const encodings: readonly Encoding[] = [

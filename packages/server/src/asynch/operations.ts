@@ -1,5 +1,5 @@
 import { ASYNCH_LIMITS, INTERVAL_SECONDS } from '@undertone/contract';
-import { json, type Operation, problems } from '../openapi/describe.ts';
+import { json, type Operation, problem, problems } from '../openapi/describe.ts';
 
 const KEY_PROBLEMS = [
   'missing_api_key',
@@ -63,6 +63,7 @@ export const PUT_PART: Operation = {
     response: {
       200: {
         description: 'The part is stored',
+        type: 'null',
         headers: { etag: { type: 'string', description: 'MD5 of the part in quotes; name it in complete.' } },
       },
       ...problems(
@@ -82,6 +83,8 @@ export const PUT_PART: Operation = {
 };
 
 export const COMPLETE: Operation = {
+  // By its name, so that generated clients have one class for it.
+  config: { documentedBody: { content: { 'application/json': { schema: { $ref: 'CompleteBody#' } } } } },
   schema: {
     operationId: 'completeUpload',
     tags,
@@ -103,17 +106,14 @@ export const PREDICTION: Operation = {
     response: {
       200: json('AsynchResult', 'The time line'),
       202: json('PendingResult', 'The result is still to come'),
-      ...problems(
-        'bad_request',
-        'not_found',
-        'gone',
+      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
+      422: problem(
         'unreadable_audio',
         'audio_too_short',
         'audio_too_long',
         'sample_rate_too_low',
         'sample_rate_too_high',
         'processing_failed',
-        ...KEY_PROBLEMS,
       ),
     },
   },

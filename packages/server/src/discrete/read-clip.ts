@@ -66,11 +66,17 @@ export async function readClip(
   { kind, announced = 0, maxBytes }: ClipBody,
   { timeouts, reservation, signal }: ReadOptions,
 ): Promise<ReceivedClip> {
-  const bytes = new GrowingBuffer(announced, reservation);
+  const bytes = new GrowingBuffer(announced, maxBytes, reservation);
   const limits = { ...timeouts, maxBytes };
   const onChunk = (chunk: Uint8Array) => bytes.push(chunk);
-  if (kind === 'file') await readFilePart(request, limits, onChunk, signal);
-  else await receiveBody(request, limits, onChunk, signal);
+  try {
+    if (kind === 'file') await readFilePart(request, limits, onChunk, signal);
+    else await receiveBody(request, limits, onChunk, signal);
+  } catch (error) {
+    // What was reserved is free again at once, and so must be the memory: the garbage collector comes much later.
+    bytes.free();
+    throw error;
+  }
   return { kind, bytes: bytes.take() };
 }
 
@@ -145,10 +151,12 @@ function notWellFormed(): ProblemError {
 /** Collects chunks in memory that can be handed to another thread without a copy. */
 class GrowingBuffer {
   readonly #reservation: Reservation;
+  readonly #maxBytes: number;
   #buffer: ArrayBuffer;
   #length = 0;
 
-  constructor(expected: number, reservation: Reservation) {
+  constructor(expected: number, maxBytes: number, reservation: Reservation) {
+    this.#maxBytes = maxBytes;
     this.#buffer = new ArrayBuffer(expected);
     this.#reservation = reservation;
   }
@@ -156,7 +164,7 @@ class GrowingBuffer {
   push(chunk: Uint8Array): void {
     const length = this.#length + chunk.length;
     if (length > this.#buffer.byteLength) {
-      const capacity = Math.max(length, 2 * this.#buffer.byteLength);
+      const capacity = Math.max(length, Math.min(this.#maxBytes, 2 * this.#buffer.byteLength));
       this.#reservation.grow(capacity);
       this.#buffer = this.#buffer.transfer(capacity);
     }
@@ -166,5 +174,9 @@ class GrowingBuffer {
 
   take(): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.#buffer, 0, this.#length);
+  }
+
+  free(): void {
+    this.#buffer = this.#buffer.transfer(0);
   }
 }

@@ -23,13 +23,13 @@ export function json(schemaId: string, description: string, example?: object) {
 /** The error answers an operation can give, one entry for each status. */
 export function problems(...codes: ErrorCode[]) {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
-  return Object.fromEntries(
-    [...byStatus].map(([status, group]) => [
-      status,
-      {
-        description: group.map((code) => `\`${code}\`: ${ERRORS[code].title}`).join('; '),
-        content: { [PROBLEM_CONTENT_TYPE]: { schema: { $ref: 'Problem#' } } },
-      },
-    ]),
-  );
+  return Object.fromEntries([...byStatus].map(([status, group]) => [status, problem(...group)]));
+}
+
+/** One error answer, whatever status its codes have elsewhere. */
+export function problem(...codes: ErrorCode[]) {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}`).join('; '),
+    content: { [PROBLEM_CONTENT_TYPE]: { schema: { $ref: 'Problem#' } } },
+  };
 }

@@ -120,6 +120,7 @@ ${query.length > 0 ? `<h4>Parameters</h4><table><tbody>${query.join('')}</tbody>
 }
 
 function renderFields(schema: Schema): string {
+  if (schema.$ref) return `<p>${typeName(schema)}</p>`;
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices)
     return `<ul>${choices.map((choice) => `<li>${typeName(choice)} ${prose(choice.description ?? '')}</li>`).join('')}</ul>`;

@@ -1,6 +1,18 @@
-import type { ByteReader } from '../byte-reader.ts';
-import { AudioError } from '../errors.ts';
-import { type Encoding, sampleFormats } from './encodings.ts';
+import type { ByteReader } from './byte-reader.ts';
+import { AudioError } from './errors.ts';
+
+const SAMPLE_BYTES = {
+  pcm8: 1,
+  pcm16: 2,
+  pcm24: 3,
+  pcm32: 4,
+  float32: 4,
+  float64: 8,
+  alaw: 1,
+  mulaw: 1,
+} as const;
+
+export type Encoding = keyof typeof SAMPLE_BYTES;
 
 /** How samples are written down, one frame (a sample of every channel) after another. */
 export interface PcmFormat {
@@ -79,7 +91,7 @@ function readFormat(body: Uint8Array): PcmFormat | null {
   }
   const encoding = encodingOf(tag, bits, frameBytes / channels);
   if (encoding === null) return null;
-  return { encoding, sampleRate, channels, frameBytes: sampleFormats[encoding].bytes * channels };
+  return { encoding, sampleRate, channels, frameBytes: SAMPLE_BYTES[encoding] * channels };
 }
 
 function encodingOf(tag: number, bits: number, container: number): Encoding | null {
@@ -109,6 +121,38 @@ function dataSize(size: number, sizeFromDs64: number | null): number | null {
 async function skipPadding(reader: ByteReader): Promise<void> {
   const [next] = await reader.peek(1);
   if (next === 0) await reader.skip(1);
+}
+
+/** The samples of a WAV file whose header was just read, as bytes, piece by piece as they arrive. */
+export async function* readSound(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array> {
+  try {
+    let left = header.dataBytes ?? Infinity;
+    while (left > 0) {
+      const bytes = await reader.readSome(left);
+      if (bytes === null) return;
+      left -= bytes.length;
+      yield bytes;
+      if (left === 0 && (await soundGoesOn(reader, header))) left = Infinity;
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+/**
+ * A recorder that crashed may have left the size of an earlier moment in the header. Whatever follows the stated end
+ * and is neither another chunk, nor a tag, nor padding is sound that was not counted.
+ */
+async function soundGoesOn(reader: ByteReader, { format, dataBytes }: WavHeader): Promise<boolean> {
+  const next = await reader.peek(format.frameBytes + 4);
+  if (next.length < format.frameBytes + 4) return false;
+  const paddedBy = (dataBytes ?? 0) % 2;
+  return !isName(next, 0) && !isName(next, paddedBy) && next.some((byte) => byte !== 0);
+}
+
+/** Chunk names are four letters, tags (`ID3`, `TAG`) have at least three. */
+function isName(bytes: Uint8Array, at: number): boolean {
+  return bytes.subarray(at, at + 3).every((byte) => byte >= 0x20 && byte < 0x7f);
 }
 
 function unreadable(reason: string): AudioError {

@@ -1,9 +1,14 @@
-"""Takes the steady noise of the room out of recordings, so that training can hear every voice in many rooms.
+"""
+Takes the steady noise of the room out of recordings, so that training can hear every voice in many rooms.
 
 Where a shy voice was recorded with more gain than a loud one, the noise under it tells the emotion as well as the voice
-does: a model would learn the room. With a quiet twin of every clip the room can be turned up and down at will.
+does: a model would learn the room. With a denoised twin of every clip the noise can be turned up and down at will.
 """
+
+from __future__ import annotations
+
 import torch
+from torch import Tensor
 
 FFT, HOP = 512, 128
 QUIETEST = 0.12  # share of a clip's frames that are taken for its noise
@@ -11,11 +16,11 @@ TAKE = 2.5  # how much more than the estimate is taken away: the noise of a fram
 LEAST = 0.03  # gain that is left where there is nothing but noise
 
 
-def without_noise(clips, lengths):
-    """clips: [count, n] float, zeros after each one's end. -> the same, quieter between the words."""
+def without_noise(clips: Tensor, lengths: Tensor) -> Tensor:
+    """Spectral subtraction. clips: [count, n] float, zeros after each one's end."""
     window = torch.hann_window(FFT, device=clips.device)
     spectrum = torch.stft(clips, FFT, HOP, window=window, return_complex=True)
-    power = spectrum.real ** 2 + spectrum.imag ** 2
+    power = spectrum.real**2 + spectrum.imag**2
     frames = power.shape[2]
     inside = torch.arange(frames, device=clips.device)[None] < (lengths // HOP).clamp(min=1)[:, None]
     loudness = power.sum(1).masked_fill(~inside, float("inf"))
@@ -28,22 +33,17 @@ def without_noise(clips, lengths):
     return torch.istft(spectrum * gain, FFT, HOP, window=window, length=clips.shape[1])
 
 
-def quiet_twins(samples, start, length, batch=64):
-    """samples: all clips in one row (int16). -> the same row without the noise, and how far below
-    each clip its noise was, in dB."""
+def denoised(samples: Tensor, start: Tensor, length: Tensor, batch: int = 64) -> tuple[Tensor, Tensor]:
+    """All clips in one row (int16) -> that row without the noise, and how far below each clip its noise was in dB."""
     twins, ratios = samples.clone(), torch.zeros(len(length), device=samples.device)
-    order = torch.argsort(length).tolist()
-    starts, lengths = start.tolist(), length.tolist()
-    for at in range(0, len(order), batch):
-        rows = order[at : at + batch]
-        longest = max(max(lengths[i] for i in rows), FFT)
-        clips = torch.zeros(len(rows), longest, device=samples.device)
-        for row, i in enumerate(rows):
-            clips[row, : lengths[i]] = samples[starts[i] : starts[i] + lengths[i]].float()
-        quiet = without_noise(clips, torch.tensor([lengths[i] for i in rows], device=samples.device))
-        taken, whole = (x.pow(2).sum(1).clamp(min=1.0) for x in (clips - quiet, clips))
+    for rows in torch.argsort(length).split(batch):
+        lengths = length[rows]
+        grid = torch.arange(max(int(lengths.max()), FFT), device=samples.device)[None]
+        inside = grid < lengths[:, None]
+        index = (start[rows][:, None] + grid).clamp(max=len(samples) - 1)
+        clips = samples[index].float() * inside
+        clean = without_noise(clips, lengths)
+        taken, whole = ((x * inside).pow(2).sum(1).clamp(min=1.0) for x in (clips - clean, clips))
         ratios[rows] = 10 * torch.log10(whole / taken)
-        quiet = quiet.round().clamp(-32768, 32767).to(torch.int16)
-        for row, i in enumerate(rows):
-            twins[starts[i] : starts[i] + lengths[i]] = quiet[row, : lengths[i]]
+        twins[index[inside]] = clean.round().clamp(-32768, 32767).to(torch.int16)[inside]
     return twins, ratios

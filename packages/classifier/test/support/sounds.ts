@@ -21,9 +21,9 @@ export function noise(seconds: number, seed = 1): Float32Array {
 }
 
 /** A buzz with moving formants and pauses, nearer to a voice than the others. */
-export function vowels(seconds: number, pitch = 140): Float32Array {
-  return Float32Array.from({ length: seconds * RATE }, (_, i) => {
-    const t = i / RATE;
+export function vowels(seconds: number, pitch = 140, rate = RATE): Float32Array<ArrayBuffer> {
+  return Float32Array.from({ length: Math.round(seconds * rate) }, (_, i) => {
+    const t = i / rate;
     const open = Math.max(0, Math.sin(2 * Math.PI * 2.5 * t));
     let sum = 0;
     for (let k = 1; k <= 20; k++) {

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { cutIntoBlocks, decodeBlock, modelSamples, type PcmBlock } from '../src/index.ts';
+import { collect, concatenate, decodeAll, inPieces, open, random } from './support/sounds.ts';
+import { encodings, writeWav } from './support/wav.ts';
+
+const rates = fc.oneof(
+  fc.constantFrom(8000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000),
+  fc.constantFrom(8001, 12_345, 15_999, 44_101, 191_999),
+  fc.integer({ min: 8000, max: 192_000 }),
+);
+
+const HEADER_BYTES = 44;
+const noise = random(3);
+const loud = Float32Array.from({ length: 60_000 }, () => noise() * 2 - 1);
+
+async function blocksOf(wav: Uint8Array, mostBytes?: number): Promise<PcmBlock[]> {
+  const { pieces, format } = await open(inPieces(wav, 10_007));
+  return collect(cutIntoBlocks(pieces, format, mostBytes));
+}
+
+describe('a recording that is decoded block by block', () => {
+  it('is the same to the last bit as when it is decoded in one piece', async () => {
+    let most = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        rates,
+        fc.constantFrom(...encodings),
+        fc.constantFrom(1, 1, 1, 2, 3, 8),
+        fc.oneof(fc.nat(40), fc.nat(loud.length)),
+        fc.integer({ min: 1, max: 60_000 }),
+        fc.nat(7),
+        async (sampleRate, encoding, channels, frames, mostBytes, cut) => {
+          const whole = writeWav(loud.subarray(0, frames), { sampleRate, encoding, channels });
+          // The last frame may be incomplete.
+          const wav = whole.subarray(0, Math.max(HEADER_BYTES, whole.length - cut));
+          const blocks = await blocksOf(wav, mostBytes);
+          most = Math.max(most, blocks.length);
+          // Each of them alone, the last one first: nothing is remembered from one to the next.
+          const decoded = blocks.toReversed().flatMap((block) => decodeBlock(structuredClone(block)));
+          const { format } = await open(inPieces(wav));
+          const data = wav.subarray(HEADER_BYTES, HEADER_BYTES + frames * format.frameBytes);
+          const end = modelSamples(Math.floor(data.length / format.frameBytes), sampleRate);
+          const [expected] = decodeBlock({ format, data, firstFrame: 0, outputs: { start: 0, end } });
+          const actual = concatenate(decoded.toReversed());
+          assert.equal(actual.length, end);
+          assert.ok(actual.every((value, i) => value === expected?.[i]));
+        },
+      ),
+      { seed: 21, numRuns: 250 },
+    );
+    assert.ok(most > 20, `at most ${most} blocks`);
+  });
+
+  it('is cut into blocks of bounded size, whatever its rate and however many channels it has', async () => {
+    for (const [sampleRate, channels, encoding] of [
+      [191_999, 64, 'float64'],
+      [192_000, 2, 'float32'],
+      [44_100, 1, 'pcm16'],
+      [8000, 1, 'pcm8'],
+    ] as const) {
+      const frames = Math.min(30 * sampleRate, 20_000_000 / channels / 8);
+      const blocks = await blocksOf(writeWav(new Float32Array(frames), { sampleRate, channels, encoding }));
+      assert.ok(blocks.length > 1);
+      for (const { data, outputs } of blocks) {
+        assert.ok(data.length < 6 * 1024 * 1024, `${data.length} bytes`);
+        assert.ok(outputs.end - outputs.start <= 20 * 16_000 + 100, `${outputs.end - outputs.start} samples`);
+      }
+    }
+  });
+
+  it('keeps nothing but the block at hand, over two hours', async () => {
+    const header = writeWav([], { sampleRate: 16_000, dataSize: 0xffff_ffff });
+    const source = {
+      size: 2 * 3600 * 32_000,
+      async *read() {
+        yield header;
+        for (let second = 0; second < 2 * 3600; second++) yield Buffer.alloc(32_000, second);
+      },
+    };
+    const { pieces, format } = await open(source);
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    let seconds = 0;
+    for await (const { outputs } of cutIntoBlocks(pieces, format)) {
+      seconds += (outputs.end - outputs.start) / 16_000;
+      most = Math.max(most, process.memoryUsage().arrayBuffers);
+    }
+    assert.equal(seconds, 2 * 3600);
+    assert.ok(most - before < 150e6, `${Math.round((most - before) / 1e6)} MB of 230 MB were kept at once`);
+  });
+
+  it('reads no further ahead than one block', async () => {
+    const wav = writeWav(loud, { sampleRate: 16_000 });
+    let read = 0;
+    const source = inPieces(wav, 1000);
+    const { pieces, format } = await open({
+      size: source.size,
+      async *read() {
+        for await (const piece of source.read()) {
+          read += piece.length;
+          yield piece;
+        }
+      },
+    });
+    let used = 0;
+    for await (const { data } of cutIntoBlocks(pieces, format, 8000)) {
+      used += data.length;
+      assert.ok(read <= used + 2000, `${read} bytes read, ${used} used`);
+    }
+    assert.equal(used, loud.length * 2);
+  });
+
+  it('is the same however its bytes arrive', async () => {
+    const wav = writeWav(loud, { sampleRate: 44_100, channels: 2, encoding: 'pcm24' });
+    const whole = await decodeAll(await open(inPieces(wav)));
+    for (const sizes of [[1, 2, 3, 65_536], [4096], [9999, 7]]) {
+      assert.deepEqual(await decodeAll(await open(inPieces(wav, ...sizes)), 50_000), whole);
+    }
+  });
+});

@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import {
+  decodeBlock,
+  Ffmpeg,
+  memorySource,
+  openSound,
+  type RecordingSource,
+  resampleAll,
+} from '@undertone/audio';
+import fc from 'fast-check';
+import { writeWav } from '../../audio/test/support/wav.ts';
+import { NoThreadsError, type RecordingPrediction } from '../src/index.ts';
+import { classifyRecording, type RecordingOptions } from '../src/recording.ts';
+import { copyModels } from './support/models-dir.ts';
+import { vowels } from './support/sounds.ts';
+import { kill, start, until } from './support/threads.ts';
+
+const RATE = 16_000;
+
+/** A WAV whose every sample tells the second it belongs to: second n is n / 1000. */
+const countingWav = (seconds: number): Buffer =>
+  writeWav(
+    Float32Array.from({ length: Math.round(seconds * RATE) }, (_, i) => Math.floor(i / RATE) / 1000),
+    { sampleRate: RATE, encoding: 'float32' },
+  );
+const secondOf = (samples: Float32Array): number => Math.round((samples[0] ?? 0) * 1000);
+
+const flat = { models: { m: { angry: 0.75, happy: 0.25 } }, speechSeconds: 1 };
+
+/** Everything but the model is real. */
+function run(source: RecordingSource, options: Partial<RecordingOptions>): Promise<RecordingPrediction> {
+  return classifyRecording({
+    stepSeconds: 5,
+    inFlight: 3,
+    maxSeconds: 600,
+    signal: undefined,
+    open: (signal) => openSound(source, { ffmpeg: new Ffmpeg({ path: null }), kind: 'recording', signal }),
+    decode: async (block) => decodeBlock(block)[0] as Float32Array<ArrayBuffer>,
+    classify: async () => flat,
+    ...options,
+  });
+}
+
+describe('the steps of a long recording', () => {
+  test('are one for each started step, at its time, whatever the length', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 500, max: 8_000 }),
+        async (stepSeconds, centiseconds) => {
+          const seconds = centiseconds / 100;
+          const wav = writeWav(new Float32Array(centiseconds * 80), { sampleRate: 8000, encoding: 'pcm8' });
+          const found = await run(memorySource(wav), { stepSeconds });
+          assert.deepEqual([found.seconds, found.sampleRate, found.channels], [seconds, 8000, 1]);
+          const whole = Math.floor(seconds / stepSeconds);
+          const tail = Number((seconds - whole * stepSeconds).toFixed(6));
+          assert.equal(found.steps.length, whole + (tail >= 0.1 ? 1 : 0));
+          for (const [i, { startSeconds, endSeconds }] of found.steps.entries()) {
+            assert.equal(startSeconds, i * stepSeconds);
+            assert.equal(endSeconds, Math.min((i + 1) * stepSeconds, seconds));
+          }
+        },
+      ),
+      { seed: 7, numRuns: 30 },
+    );
+  });
+
+  test('keep their order although answers come out of order', async () => {
+    const held = new Map<number, () => void>();
+    const { steps } = await run(memorySource(countingWav(40)), {
+      inFlight: 4,
+      classify: (samples) => {
+        const second = secondOf(samples);
+        return new Promise((resolve) => {
+          held.set(second, () => resolve({ models: { m: { happy: second } }, speechSeconds: 1 }));
+          if (held.size < 4) return;
+          // Four are in flight: the last one is answered first.
+          for (const answer of [...held.values()].toReversed()) answer();
+          held.clear();
+        });
+      },
+    });
+    assert.deepEqual(
+      steps.flatMap(({ models }) => Object.values(models).flatMap((emotions) => Object.values(emotions))),
+      [0, 5, 10, 15, 20, 25, 30, 35],
+    );
+  });
+
+  test('are classified a few at a time, and no more than that is read ahead', async () => {
+    const wav = countingWav(150);
+    let read = 0;
+    let inFlight = 0;
+    let most = 0;
+    let answered = 0;
+    const source = {
+      size: wav.length,
+      async *read(from = 0, to = wav.length) {
+        for (let at = from; at < to; at += 10_000) {
+          read = at / 4 / RATE;
+          // Three windows in flight, one at hand, the block they are cut from and the one read ahead, 20 s each.
+          assert.ok(read <= (answered + 4) * 5 + 41, `${read} s read with ${answered} windows answered`);
+          yield wav.subarray(at, Math.min(at + 10_000, to));
+        }
+      },
+    };
+    await run(source, {
+      classify: async () => {
+        most = Math.max(most, ++inFlight);
+        await new Promise((resolve) => setImmediate(resolve));
+        inFlight--;
+        answered++;
+        return flat;
+      },
+    });
+    assert.equal(answered, 30);
+    assert.equal(most, 3);
+  });
+
+  test('of more than 10 s are the mean of equal windows, and their speech the sum', async () => {
+    const lengths: number[] = [];
+    const { steps } = await run(memorySource(countingWav(50)), {
+      stepSeconds: 25,
+      classify: async (samples) => {
+        lengths.push(samples.length);
+        const high = secondOf(samples) % 25 === 0;
+        return { models: { m: { angry: high ? 0.9 : 0.3, happy: high ? 0.1 : 0.7 } }, speechSeconds: 2 };
+      },
+    });
+    assert.equal(lengths.length, 6);
+    assert.ok(lengths.every((length) => Math.abs(length - (25 * RATE) / 3) <= 1));
+    const models = { m: { angry: 0.5, happy: (0.1 + 0.7 + 0.7) / 3 } };
+    assert.deepEqual(steps, [
+      { startSeconds: 0, endSeconds: 25, speechSeconds: 6, models },
+      { startSeconds: 25, endSeconds: 50, speechSeconds: 6, models },
+    ]);
+  });
+
+  test('count only their own part of the speech where the last window looks back', async () => {
+    const { steps } = await run(memorySource(countingWav(12)), {
+      classify: async () => ({ ...flat, speechSeconds: 5 }),
+    });
+    assert.deepEqual(
+      steps.map(({ speechSeconds }) => speechSeconds),
+      [5, 5, 2],
+    );
+  });
+
+  test('are refused when the recording is too short, or as soon as it is too long', async () => {
+    await assert.rejects(run(memorySource(countingWav(4.9)), {}), {
+      code: 'audio_too_short',
+      figures: { min_seconds: 5, actual_seconds: 4.9 },
+    });
+    assert.equal((await run(memorySource(countingWav(4.96)), {})).steps.length, 1);
+    const header = writeWav([], { sampleRate: 8000, encoding: 'pcm8', dataSize: 0xffff_ffff });
+    let read = 0;
+    const endless = {
+      size: Infinity,
+      async *read() {
+        yield header;
+        for (;;) {
+          read += 10;
+          yield new Uint8Array(80_000);
+        }
+      },
+    };
+    await assert.rejects(run(endless, {}), { code: 'audio_too_long', figures: { max_seconds: 600 } });
+    assert.ok(read < 700, `${read} s read`);
+  });
+
+  test('end with the first failure: the rest is stopped and the source closed', async () => {
+    const wav = countingWav(90);
+    let closed = false;
+    let started = 0;
+    let stopped = 0;
+    const watched = {
+      size: wav.length,
+      async *read() {
+        try {
+          yield* memorySource(wav).read();
+        } finally {
+          closed = true;
+        }
+      },
+    };
+    const failing = run(watched, {
+      inFlight: 4,
+      classify: (samples, signal) => {
+        started++;
+        if (secondOf(samples) === 10) return Promise.reject(new Error('this window'));
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            stopped++;
+            reject(signal.reason);
+          });
+        });
+      },
+    });
+    await assert.rejects(failing, { message: 'this window' });
+    assert.ok(closed);
+    assert.equal(stopped, started - 1, 'all others that were in flight');
+    assert.ok(started >= 3 && started <= 4, `${started}`);
+  });
+
+  test('end at once with the signal’s reason, also while the source hangs', async () => {
+    const wav = countingWav(30);
+    const hanging = {
+      size: wav.length,
+      async *read() {
+        yield wav.subarray(0, 100_000);
+        await new Promise(() => undefined);
+      },
+    };
+    for (const source of [hanging, memorySource(wav)]) {
+      const abort = new AbortController();
+      const running = run(source, {
+        signal: abort.signal,
+        classify: (_samples, signal) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      });
+      setImmediate(() => abort.abort(new Error('not wanted')));
+      await assert.rejects(running, { message: 'not wanted' });
+    }
+  });
+});
+
+describe('a long recording and the real model', () => {
+  const samples = vowels(58.3, 140, 44_100);
+  const wav = writeWav(samples, { encoding: 'float32', channels: 2 });
+
+  /** The WAV in pieces; after 30 s of it something happens. */
+  const withEvent = (event: () => unknown): RecordingSource => ({
+    size: wav.length,
+    async *read(from = 0, to = wav.length) {
+      let happened = false;
+      for (let at = from; at < to; at += 65_536) {
+        if (at > 30 * 44_100 * 8 && !happened) {
+          happened = true;
+          await event();
+        }
+        yield wav.subarray(at, Math.min(at + 65_536, to));
+      }
+    },
+  });
+
+  test('is classified as its windows are one by one', async (t) => {
+    const { classifier } = await start(t, { workers: 2 });
+    const shares: number[] = [];
+    const { steps, seconds, sampleRate, channels } = await classifier.classifyRecording(
+      withEvent(() => 0),
+      {
+        stepSeconds: 5,
+        onProgress: (share) => shares.push(share),
+      },
+    );
+    assert.deepEqual([seconds, sampleRate, channels, steps.length], [58.3, 44_100, 2, 12]);
+    assert.deepEqual(
+      shares,
+      shares.toSorted((a, b) => a - b),
+    );
+    assert.equal(shares.at(-1), 1);
+    const resampled = resampleAll(samples, 44_100);
+    for (const [i, step] of steps.entries()) {
+      const end = Math.min((i + 1) * 5 * RATE, resampled.length);
+      const window = resampled.slice(end - 5 * RATE, end);
+      const { models } = await classifier.classifyWindow(window, { priority: 'discrete' });
+      assert.deepEqual(step.models, models);
+    }
+  });
+
+  test('gets the same result when a thread dies in the middle of it', async (t) => {
+    const { classifier, threads } = await start(t, { workers: 2 });
+    const expected = await classifier.classifyRecording(memorySource(wav), { stepSeconds: 5 });
+    const found = await classifier.classifyRecording(
+      withEvent(() => kill(threads()[0])),
+      { stepSeconds: 5 },
+    );
+    assert.deepEqual(found, expected);
+    assert.equal(classifier.stats().restarts, 1);
+  });
+
+  test('waits while no thread can be started, goes on when one is back, and ends when it is aborted', async (t) => {
+    const { modelsDir, takeAway, restore } = await copyModels(t);
+    const { classifier, threads } = await start(t, { workers: 1, modelsDir });
+    const expected = await classifier.classifyRecording(memorySource(wav), { stepSeconds: 10 });
+    const loseThread = withEvent(async () => {
+      await takeAway();
+      for (const thread of threads()) kill(thread);
+    });
+    const running = classifier.classifyRecording(loseThread, { stepSeconds: 10 });
+    const window = () => classifier.classifyWindow(samples.slice(0, RATE), { priority: 'discrete' });
+    await until(() => classifier.stats().alive === 0, 'the loss of the only thread');
+    await assert.rejects(window(), NoThreadsError);
+
+    const abort = new AbortController();
+    const unwanted = classifier.classifyRecording(memorySource(wav), {
+      stepSeconds: 10,
+      signal: abort.signal,
+    });
+    setImmediate(() => abort.abort(new Error('deleted')));
+    await assert.rejects(unwanted, { message: 'deleted' });
+    assert.equal(classifier.stats().alive, 0);
+
+    await restore();
+    assert.deepEqual(await running, expected);
+    await window();
+  });
+});
+
+test('the progress of an MP4 over 32 MiB with its index at the end moves', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'undertone-mp4-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'long.m4a');
+  const noise = 'anoisesrc=r=192000:d=46:seed=1';
+  execFileSync('ffmpeg', [
+    '-loglevel',
+    'error',
+    '-f',
+    'lavfi',
+    '-i',
+    noise,
+    '-ac',
+    '2',
+    '-c:a',
+    'alac',
+    path,
+  ]);
+  const mp4 = await readFile(path);
+  assert.ok(mp4.length > 32 * 1024 * 1024, `${mp4.length} bytes`);
+  assert.ok(mp4.indexOf('moov') > mp4.length / 2);
+  const source = {
+    size: mp4.length,
+    async *read(from = 0, to = mp4.length) {
+      for (let at = from; at < to; at += 65_536) yield mp4.subarray(at, Math.min(at + 65_536, to));
+    },
+  };
+  const { classifier } = await start(t, { workers: 2 });
+  const shares: number[] = [];
+  const { steps, seconds, sampleRate, channels } = await classifier.classifyRecording(source, {
+    stepSeconds: 10,
+    onProgress: (share) => shares.push(share),
+  });
+  assert.deepEqual([seconds, sampleRate, channels, steps.length], [46, 192_000, 2, 5]);
+  assert.deepEqual(
+    shares,
+    shares.toSorted((a, b) => a - b),
+  );
+  for (const tenth of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
+    assert.ok(
+      shares.some((share) => Math.floor(share * 10) === tenth),
+      `never at ${tenth * 10} %`,
+    );
+  }
+});

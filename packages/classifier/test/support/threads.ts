@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { after, before, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
+import { Classifier, type ClassifierOptions } from '../../src/index.ts';
+
+// Node tells of every thread that is made: this is how the tests get hold of the real ones.
+const workers: Worker[] = [];
+const remember = (worker: Worker) => workers.push(worker);
+before(() => process.on('worker', remember));
+after(() => process.off('worker', remember));
+
+/** A classifier that is closed after the test, and its threads, those that are started later included. */
+export async function start(t: TestContext, options: ClassifierOptions) {
+  const first = workers.length;
+  const classifier = await Classifier.start(options);
+  t.after(() => classifier.close());
+  return { classifier, threads: () => workers.slice(first) };
+}
+
+/**
+ * A message it does not know ends a thread with an error. Work that is handed over before the main thread can
+ * have heard of that is with the thread when it dies.
+ */
+export const kill = (thread: Worker | undefined) => thread?.postMessage({ kind: 'nonsense' });
+
+export async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let waited = 0; !condition(); waited += 20) {
+    assert.ok(waited < 60_000, `waited too long for: ${what}`);
+    await sleep(20);
+  }
+}
