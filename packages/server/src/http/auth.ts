@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../keys/authenticator.ts';
 import { ProblemError, retryLater } from '../problems.ts';
 import type { Caller } from '../stores/key-store.ts';
-import { TokenBuckets } from './rate-limit.ts';
+import type { MakeBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -19,8 +19,12 @@ declare module 'fastify' {
 const WRONG_KEYS_PER_MINUTE = 20;
 
 /** Runs before any byte of a body is read, and for paths that do not exist as well: without a key nothing shows. */
-export function requireKeys(app: FastifyInstance, authenticator: Authenticator): void {
-  const wrongKeys = new TokenBuckets(WRONG_KEYS_PER_MINUTE);
+export function requireKeys(
+  app: FastifyInstance,
+  authenticator: Authenticator,
+  makeBuckets: MakeBuckets,
+): void {
+  const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request: FastifyRequest) => {
     if (request.routeOptions.config.withoutKey) return;
@@ -34,7 +38,7 @@ export function requireKeys(app: FastifyInstance, authenticator: Authenticator):
     request.caller = await authenticator.authenticate(key);
     if (request.caller !== null) return;
     // Only after the look-up: a right key is never affected by the wrong ones of others behind the same address.
-    const { allowed, retryAfterSeconds } = wrongKeys.take(request.ip);
+    const { allowed, retryAfterSeconds } = await wrongKeys.take(request.ip);
     if (!allowed)
       throw retryLater('rate_limited', 'Too many wrong API keys from this address.', retryAfterSeconds);
     throw new ProblemError('invalid_api_key', 'This API key is unknown, expired or revoked.');

@@ -25,6 +25,8 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     return metrics.registry.metrics();
   });
 
+  // A worker has nobody who would ask.
+  if (services.settings.role === 'worker') return;
   const models = listModels(services);
   app.get(PATHS.models, MODELS_OPERATION, async () => models);
 };

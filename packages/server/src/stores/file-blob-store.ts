@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { incoming, isSafeName, requireSafeNames } from './blob-bytes.ts';
 import type {
   BlobInfo,
@@ -42,7 +42,7 @@ export class FileBlobStore implements BlobStore {
     return this.#guard(async () => {
       const path = this.#path(group, name);
       const folder = this.#path(group);
-      await makeFolder(this.#folder);
+      await this.#makeRoot();
       if (await makeFolder(folder)) await flush(this.#folder);
       const file = await open(path + UNFINISHED, 'wx', 0o600);
       try {
@@ -101,7 +101,7 @@ export class FileBlobStore implements BlobStore {
 
   checkWritable(): Promise<void> {
     return this.#guard(async () => {
-      await makeFolder(this.#folder);
+      await this.#makeRoot();
       const path = join(this.#folder, `.writable-${randomUUID()}`);
       try {
         const file = await open(path, 'wx', 0o600);
@@ -110,6 +110,12 @@ export class FileBlobStore implements BlobStore {
         await rm(path, { force: true });
       }
     });
+  }
+
+  async #makeRoot(): Promise<void> {
+    // The data folder may not be there when nothing else is kept in it.
+    await makeFolder(dirname(this.#folder));
+    await makeFolder(this.#folder);
   }
 
   async #guard<T>(work: () => Promise<T>): Promise<T> {

@@ -147,7 +147,7 @@ const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: unkn
 async function before<T>(deadline: number, promise: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timeOut = () => late.reject(new StoreUnavailableError('its database answers too slowly'));
-  const timer = setTimeout(timeOut, deadline - performance.now());
+  const timer = setTimeout(timeOut, Math.max(0, deadline - performance.now()));
   promise.catch(() => undefined);
   try {
     return await Promise.race([promise, late.promise]);

@@ -256,6 +256,8 @@ export class PostgresRequestStore implements RequestStore {
       await query(
         `DELETE FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= :now - ${TOMBSTONE_MS}`,
       );
+      // After a minute a bucket is full again, and then it need not be there.
+      await query('DELETE FROM rate_limits WHERE at < :now - 120000');
     });
   }
 

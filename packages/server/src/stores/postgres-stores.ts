@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { MakeBuckets } from '../http/rate-limit.ts';
 import type { Stores } from './local-stores.ts';
+import { PostgresBuckets } from './postgres-buckets.ts';
 import { PostgresDatabase, type PostgresOptions } from './postgres-database.ts';
 import { PostgresEvents } from './postgres-events.ts';
 import { PostgresKeyStore } from './postgres-key-store.ts';
@@ -9,6 +11,8 @@ import type { RequestEvents } from './request-store.ts';
 
 export interface PostgresStores extends Stores {
   readonly database: PostgresDatabase;
+  /** Rate limits that all processes share. */
+  readonly makeBuckets: MakeBuckets;
   /** What all processes sign with; made by the first that asks. */
   secret(): Promise<Buffer>;
   /** Calls back when another process did something that matters here. */
@@ -26,6 +30,7 @@ export async function openPostgresStores(options: PostgresOptions): Promise<Post
     database,
     requests: new PostgresRequestStore(database),
     keys: new PostgresKeyStore(database),
+    makeBuckets: (kind, perMinute) => new PostgresBuckets(database, kind, perMinute),
     secret: () => readSecret(database),
     listen: (listener) => events.start(listener),
     takeTurn: async (task, everyMs) =>

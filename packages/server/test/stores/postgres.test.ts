@@ -118,6 +118,23 @@ describe('PostgreSQL shared by several processes', () => {
     assert.deepEqual(heard, ['queued', 'queued', 'r']);
   });
 
+  test('rate limits hold across processes, and each counts for itself while the database is away', async () => {
+    const url = await cluster.newDatabase();
+    const [one, other] = [await open(url), await open(url)];
+    const buckets = [one, other].map((stores) => stores.makeBuckets('key', 10));
+    const wrongKeys = one.makeBuckets('address', 10);
+    const taken = [];
+    for (let i = 0; i < 12; i++) taken.push(await buckets[i % 2]?.take('k'));
+    assert.equal(taken.filter((allowance) => allowance?.allowed).length, 10);
+    const last = taken.at(-1);
+    assert.equal(last?.remaining, 0);
+    assert.ok((last?.retryAfterSeconds ?? 0) > 0 && (last?.retryAfterSeconds ?? 9) <= 6);
+    assert.ok((await buckets[0]?.take('another'))?.allowed);
+    assert.ok((await wrongKeys.take('k')).allowed, 'another kind of limit');
+    await one.close();
+    assert.ok((await buckets[0]?.take('k'))?.allowed);
+  });
+
   test('periodic work falls to one process in each period', async () => {
     const url = await cluster.newDatabase();
     const all = await Promise.all(Array.from({ length: 4 }, () => open(url)));

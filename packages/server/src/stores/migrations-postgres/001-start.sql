@@ -57,9 +57,10 @@ CREATE TABLE write_check (
 
 -- Token buckets of all processes together. Not worth a log: a crash of the database only fills them up again.
 CREATE UNLOGGED TABLE rate_limits (
-  name   TEXT PRIMARY KEY,
-  tokens DOUBLE PRECISION NOT NULL,
-  at     BIGINT NOT NULL
+  name    TEXT PRIMARY KEY,
+  tokens  DOUBLE PRECISION NOT NULL,
+  allowed BOOLEAN NOT NULL, -- the last one that asked
+  at      BIGINT NOT NULL
 );
 
 -- Work that one process does for all of them now and then, and when it was last begun.
