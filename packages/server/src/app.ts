@@ -10,7 +10,7 @@ import { discreteRoutes } from './discrete/routes.ts';
 import { requireKeys } from './http/auth.ts';
 import { type BodyTimeouts, drainUnreadBodies } from './http/body.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
-import { limitRates } from './http/rate-limit.ts';
+import { limitRates, type MakeBuckets } from './http/rate-limit.ts';
 import { logRequests, requestIdOf } from './http/request-log.ts';
 import { secure } from './http/security.ts';
 import type { Authenticator } from './keys/authenticator.ts';
@@ -34,6 +34,7 @@ export interface Services {
   readonly asynchMetrics: AsynchMetrics;
   readonly classifier: Classifier;
   readonly authenticator: Authenticator;
+  readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
@@ -47,7 +48,7 @@ export interface Services {
 
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {
-  const { settings, metrics, logger, stopping, authenticator, bodyTimeouts } = services;
+  const { settings, metrics, logger, stopping, authenticator, bodyTimeouts, makeBuckets } = services;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -88,11 +89,16 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);
-  const checkKey = requireKeys(app, authenticator);
-  const countRequest = limitRates(app, settings.rateLimit);
+  await collectOpenApi(app);
+  if (settings.role === 'worker') {
+    await app.register(operationRoutes, services);
+    refuseOtherMethods();
+    return app;
+  }
+  const checkKey = requireKeys(app, authenticator, makeBuckets);
+  const countRequest = limitRates(app, settings.rateLimit, makeBuckets);
   serveSocketIo(app, { ...services, checkKey, countRequest });
 
-  await collectOpenApi(app);
   await app.register(discreteRoutes, services);
   await app.register(asynchRoutes, services);
   await app.register(streamRoutes, services);

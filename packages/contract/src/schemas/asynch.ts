@@ -28,6 +28,9 @@ export const InitiateResult = Type.Object(
       Type.Object({
         part_number: PartNumber,
         url: Type.String({ description: 'Where to PUT this part; no key is needed.' }),
+        expires_at: Type.Optional(
+          Type.String({ description: 'When this address stops working, where that is earlier. ISO 8601.' }),
+        ),
       }),
     ),
     expires_at: Type.String({ description: 'When the addresses stop working, ISO 8601.' }),

@@ -240,10 +240,10 @@ function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): Rec
     size,
     async *read(start = 0, end = size) {
       let partStart = 0;
-      for (const { blob, bytes } of parts) {
+      for (const { blob, bytes, etag } of parts) {
         const from = Math.max(0, start - partStart);
         const to = Math.min(bytes, end - partStart);
-        if (from < to) yield* blobs.read(group, blob, { start: from, end: to });
+        if (from < to) yield* blobs.read(group, blob, { start: from, end: to, etag });
         partStart += bytes;
       }
     },

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../keys/authenticator.ts';
 import { ProblemError, retryLater } from '../problems.ts';
 import type { Caller } from '../stores/key-store.ts';
-import { TokenBuckets } from './rate-limit.ts';
+import type { MakeBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,8 +25,12 @@ export type CheckKey = (key: string | undefined, address: string) => Promise<Cal
  * Runs before any byte of a body is read, and for paths that do not exist as well: without a key nothing shows. The
  * returned function is for those whose key does not come in a header.
  */
-export function requireKeys(app: FastifyInstance, authenticator: Authenticator): CheckKey {
-  const wrongKeys = new TokenBuckets(WRONG_KEYS_PER_MINUTE);
+export function requireKeys(
+  app: FastifyInstance,
+  authenticator: Authenticator,
+  makeBuckets: MakeBuckets,
+): CheckKey {
+  const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
   const check: CheckKey = async (key, address) => {
     if (key === undefined || key === '') {
       throw new ProblemError(
@@ -37,7 +41,7 @@ export function requireKeys(app: FastifyInstance, authenticator: Authenticator):
     const caller = await authenticator.authenticate(key);
     if (caller !== null) return caller;
     // Only after the look-up: a right key is never affected by the wrong ones of others behind the same address.
-    const { allowed, retryAfterSeconds } = wrongKeys.take(address);
+    const { allowed, retryAfterSeconds } = await wrongKeys.take(address);
     if (!allowed)
       throw retryLater('rate_limited', 'Too many wrong API keys from this address.', retryAfterSeconds);
     throw new ProblemError('invalid_api_key', 'This API key is unknown, expired or revoked.');

@@ -35,6 +35,8 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     return metrics.registry.metrics();
   });
 
+  // A worker has nobody who would ask.
+  if (services.settings.role === 'worker') return;
   app.get(`${PATHS.rateLimit}/status`, RATE_LIMIT_STATUS_OPERATION, async ({ caller }, reply) =>
     rateLimitStatus(services, caller?.id ?? '', Number(reply.getHeader('ratelimit-remaining') ?? 0)),
   );

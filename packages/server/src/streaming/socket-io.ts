@@ -52,8 +52,8 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };
     checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
-      .then((caller) => {
-        countRequest(caller.id);
+      .then(async (caller) => {
+        await countRequest(caller.id);
         const leave = streams.takePlace(caller.id);
         if (socket.conn.readyState === 'closed') leave();
         else socket.conn.once('close', leave);

@@ -1,4 +1,4 @@
-import { modelSamples, type PcmBlock, type PcmFormat, sampleFormats } from '@undertone/audio';
+import { type Encoding, modelSamples, type PcmBlock, type PcmFormat, SAMPLE_BYTES } from '@undertone/audio';
 import { STREAM_LIMITS, type StreamEncoding } from '@undertone/contract';
 
 const { windowSeconds, firstSeconds, minTailSeconds } = STREAM_LIMITS;
@@ -8,11 +8,11 @@ const ENCODINGS = {
   pcm_f32le: 'float32',
   mulaw: 'mulaw',
   alaw: 'alaw',
-} as const satisfies Record<StreamEncoding, keyof typeof sampleFormats>;
+} as const satisfies Record<StreamEncoding, Encoding>;
 
 export function streamFormat(encoding: StreamEncoding, sampleRate: number, channels: number): PcmFormat {
   const name = ENCODINGS[encoding];
-  return { encoding: name, sampleRate, channels, frameBytes: sampleFormats[name].bytes * channels };
+  return { encoding: name, sampleRate, channels, frameBytes: SAMPLE_BYTES[name] * channels };
 }
 
 /** The latest sound of a stream, to be heard as if it were a recording of its own. */
