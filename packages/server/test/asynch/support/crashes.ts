@@ -89,11 +89,11 @@ async function uploadAndKill(
       .then(() => server.end('SIGKILL'))
       .then(() => server.start());
   }
-  /** Tries until there is an answer; a server that is away is not one. */
+  /** Tries until there is an answer; a server that is away or busy gives none. */
   async function insist(call: () => Promise<Response>): Promise<Response> {
     for (;;) {
       const response = await call().catch(() => null);
-      if (response !== null) return response;
+      if (response !== null && response.status !== 503) return response;
       await killed;
       await sleep(20);
     }
