@@ -34,9 +34,9 @@ check: install
 test-deps:
 	@PYTHON=$(PYTHON) scripts/test-deps.sh
 
-.venv/.installed: training/requirements-test.txt
+.venv/.installed: training/requirements-test.txt packages/server/test/requirements.txt
 	$(PYTHON) -m venv --system-site-packages .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	.venv/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
 	@touch $@
 
 clients/python/.venv/.installed: clients/python/pyproject.toml

@@ -19,9 +19,14 @@ has_library() {
   PATH=$PATH:/sbin ldconfig -p | grep --fixed-strings "$1"
 }
 
+has_postgres() {
+  command -v initdb || ls /usr/lib/postgresql/*/bin/initdb
+}
+
 need curl 'the examples of the README are run' command -v curl
 need ffmpeg 'recordings that are not WAV' command -v ffmpeg
 need libopus0 'the training corpora are kept in Opus' has_library libopus.so.0
+need postgresql 'the stores are tested over a PostgreSQL of their own' has_postgres
 need python3-venv 'the Python tests have an environment of their own' "$python" -c 'import ensurepip, venv'
 need python3-torch 'the training recipe is run on a small scale' "$python" -c 'import torch'
 need libopenblas0 'without it PyTorch computes many times slower' has_library libopenblas.so.0

@@ -5,6 +5,7 @@ import {
   MODEL_SAMPLE_RATE,
   memorySource,
   openSound,
+  type PcmBlock,
   type RecordingSource,
   readClip,
 } from '@undertone/audio';
@@ -34,7 +35,7 @@ export interface ClassifierOptions {
   weights?: string;
   /** Inference threads; one for each core unless told. */
   workers?: number;
-  /** The most clips, and the most windows of streams, that wait. */
+  /** The most clips that wait. */
   queueLimit?: number;
   /** A thread that works longer than this on one task counts as lost and is replaced. */
   stuckAfterMs?: number;
@@ -144,6 +145,21 @@ export class Classifier {
     return { models, speechSeconds, timings: { queueMs, inferenceMs } };
   }
 
+  /** Raw samples of 1 to 10 s, decoded and classified in one trip. Their bytes must not be changed until then. */
+  async classifySamples(
+    block: PcmBlock,
+    { priority, signal }: { priority: Priority; signal?: AbortSignal },
+  ): Promise<ClipPrediction> {
+    const seconds = (block.outputs.end - block.outputs.start) / MODEL_SAMPLE_RATE;
+    const { outcome, queueMs } = await this.#queue.run(
+      { kind: 'clip', ...block },
+      { priority, seconds, signal },
+    );
+    const { models, speechSeconds, decodeMs, inferenceMs } = outcome;
+    const timings = { decodeMs, queueMs, inferenceMs };
+    return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
+  }
+
   stats(): QueueStats {
     return this.#queue.stats();
   }
@@ -165,11 +181,9 @@ export class Classifier {
     );
     const { block, seconds } = await this.#translate(read);
     const readMs = performance.now() - started;
-    const options = { priority: 'discrete', seconds, signal } as const;
-    const { outcome, queueMs } = await this.#queue.run({ kind: 'clip', ...block }, options);
-    const { models, speechSeconds, decodeMs, inferenceMs } = outcome;
-    const timings = { decodeMs: readMs + decodeMs, queueMs, inferenceMs };
-    return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
+    const prediction = await this.classifySamples(block, { priority: 'discrete', ...(signal && { signal }) });
+    const timings = { ...prediction.timings, decodeMs: readMs + prediction.timings.decodeMs };
+    return { ...prediction, seconds, timings };
   }
 
   async #classifyJson(data: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {

@@ -174,9 +174,14 @@ async function checkMemory(): Promise<Finding> {
   );
 }
 
-/** An error that may come from the data folder, as a sentence for the user where it does. */
-export async function explainStorage(cause: unknown, dataDir: string): Promise<unknown> {
+/** An error that may come from the data folder or the database, as a sentence for the user where it does. */
+export async function explainStorage(cause: unknown, dataDir: string, databaseUrl = ''): Promise<unknown> {
   if (isExpected(cause)) return cause;
+  if (databaseUrl !== '') {
+    const { name, message } = cause as Error;
+    if (name !== 'StoreUnavailableError' && name !== 'NewerSchemaError') return cause;
+    return new UserError(`The database in SERVICE_DATABASE_URL cannot be used. ${message}`, { cause });
+  }
   const { state, found, fix } = await checkDataDir({ dataDir });
   if (state === 'error') return new UserError(`The data folder ${found}. ${fix}`, { cause });
   const reason = (cause as Error).name === 'StoreUnavailableError' ? cause : await whyNotOpened(dataDir);

@@ -7,4 +7,5 @@ export * from './models.ts';
 export * from './paths.ts';
 export type * from './schemas/types.ts';
 export * from './states.ts';
+export * from './streaming.ts';
 export * from './timestamps.ts';

@@ -45,8 +45,24 @@ export const ASYNCH_LIMITS = {
   maxAttempts: 3,
 } as const;
 
-/** Seconds between two classifications of a long recording or a stream. */
+/** Seconds between two classifications of a long recording. */
 export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
+
+export const STREAM_LIMITS = {
+  /** An answer is over so much of the latest sound. */
+  windowSeconds: 5,
+  /** With answers more often than that, the first one comes this early. */
+  firstSeconds: 4,
+  /** What is left at the end is answered when it is at least this long. */
+  minTailSeconds: 1,
+  intervalSeconds: { default: 5, min: 1, max: 10 },
+  maxChannels: 2,
+  maxMessageBytes: 4 * MIB,
+  /** A stream that brings nothing for so long is closed. */
+  idleSeconds: 30,
+  /** A complete window that waits so long for its answer means that the server is overloaded. */
+  lagSeconds: 10,
+} as const;
 
 /** What the clients let their callers set. `pollIntervalMs` is milliseconds in every language. */
 export const CLIENT_LIMITS = {

@@ -9,8 +9,14 @@ export const PATHS = {
   discrete: '/v1/discrete/emotion',
   /** The same operation as `discrete`, under its older name. */
   discreteShort: '/emotionprediction',
+  stream: '/v1/stream',
+  /** The same for existing clients that speak Socket.IO. */
+  socketIo: '/socket.io/',
   models: '/v1/models',
   asynch: '/v1/asynch',
+  /** The same upload for the second generation of existing clients, which asks for results under `/status`. */
+  asynchEmotion: '/v1/asynch/emotion',
+  rateLimit: '/v1/rate-limit',
   health: '/healthz',
   ready: '/readyz',
   metrics: '/metrics',

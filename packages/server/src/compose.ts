@@ -11,17 +11,21 @@ import { AsynchMetrics } from './asynch/metrics.ts';
 import { AsynchProcessor, type ProcessorTimes } from './asynch/processor.ts';
 import { Sweep } from './asynch/sweep.ts';
 import { Uploads } from './asynch/uploads.ts';
+import { TokenBuckets } from './http/rate-limit.ts';
 import { Authenticator } from './keys/authenticator.ts';
 import { Metrics } from './operations/metrics.ts';
-import type { Settings } from './settings.ts';
+import { SETTINGS, type Settings } from './settings.ts';
 import type { BlobStore } from './stores/blob-store.ts';
 import { DATABASE_FILE, eraseOldCopies } from './stores/database.ts';
 import { FileBlobStore } from './stores/file-blob-store.ts';
 import type { KeyStore } from './stores/key-store.ts';
 import { openLocalStores } from './stores/local-stores.ts';
+import type { PostgresStores } from './stores/postgres-stores.ts';
 import { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
+import type { S3BlobStore } from './stores/s3-blob-store.ts';
 import { openThreadedStores } from './stores/threaded-stores.ts';
+import { Streams, type StreamTimes } from './streaming/streams.ts';
 
 /** The one place where implementations are chosen and put together; the command line and the tests use it too. */
 export interface Stores {
@@ -29,8 +33,27 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
+  /** Where keys are kept, in words. */
+  readonly place: string;
+  /** What only several processes need; see `PostgresStores`. */
+  readonly shared?: Pick<PostgresStores, 'listen' | 'takeTurn' | 'makeBuckets'>;
   close(): Promise<void>;
 }
+
+type StoreSettings = Pick<Settings, 'dataDir'> &
+  Partial<
+    Pick<
+      Settings,
+      | 'databaseUrl'
+      | 'secret'
+      | 's3Bucket'
+      | 's3Endpoint'
+      | 's3PublicEndpoint'
+      | 's3Region'
+      | 's3Prefix'
+      | 's3Addressing'
+    >
+  >;
 
 interface StoreOptions {
   /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
@@ -40,17 +63,58 @@ interface StoreOptions {
   readonly onThreadError?: (error: Error) => void;
 }
 
-export async function openStores(
-  { dataDir }: Pick<Settings, 'dataDir'>,
+export async function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
+  const { dataDir } = settings;
+  await using opened = new AsyncDisposableStack();
+  const { presigner, close, ...rows } = await (settings.databaseUrl
+    ? openPostgres(settings.databaseUrl, settings, options)
+    : openEmbedded(settings, options));
+  opened.defer(close);
+  let blobs: BlobStore;
+  if (settings.s3Bucket) {
+    const store = await openS3(settings, options);
+    opened.defer(() => store.close());
+    blobs = store;
+  } else {
+    blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
+  }
+  const closing = opened.move();
+  return { ...rows, presigner, blobs, close: () => closing.disposeAsync() };
+}
+
+type Rows = Omit<Stores, 'blobs'>;
+
+async function openEmbedded(
+  { dataDir, secret }: StoreSettings,
   { kind, now, onThreadError }: StoreOptions,
-): Promise<Stores> {
-  const { requests, keys, close } =
+): Promise<Rows> {
+  const stores =
     kind === 'thread'
       ? await openThreadedStores({ dataDir, ...(onThreadError && { onThreadError }) })
       : await openLocalStores({ dataDir, ...(now && { now }) });
-  const presigner = await Presigner.open(dataDir, now);
-  const blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
-  return { requests, keys, blobs, presigner, close };
+  const presigner = secret ? Presigner.of(secret, now) : await Presigner.open(dataDir, now);
+  return { ...stores, presigner, place: join(dataDir, DATABASE_FILE) };
+}
+
+/** Loaded only where it is used, as S3 is: one process on one machine needs neither. */
+async function openPostgres(url: string, { secret }: StoreSettings, { now }: StoreOptions): Promise<Rows> {
+  const { openPostgresStores } = await import('./stores/postgres-stores.ts');
+  const { requests, keys, close, ...stores } = await openPostgresStores({ url, now });
+  const presigner = secret ? Presigner.of(secret, now) : new Presigner(await stores.secret(), now);
+  return { requests, keys, close, presigner, shared: stores, place: 'the PostgreSQL database' };
+}
+
+async function openS3(settings: StoreSettings, { now }: StoreOptions): Promise<S3BlobStore> {
+  const { S3BlobStore } = await import('./stores/s3-blob-store.ts');
+  return new S3BlobStore({
+    bucket: settings.s3Bucket ?? '',
+    endpoint: settings.s3Endpoint ?? '',
+    publicEndpoint: settings.s3PublicEndpoint ?? '',
+    region: settings.s3Region ?? SETTINGS.s3Region.default,
+    prefix: settings.s3Prefix ?? SETTINGS.s3Prefix.default,
+    addressing: settings.s3Addressing ?? 'auto',
+    now,
+  });
 }
 
 /** A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most. */
@@ -68,12 +132,13 @@ export interface Parts {
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly processorTimes?: Partial<ProcessorTimes>;
+  readonly streamTimes?: Partial<StreamTimes>;
   readonly now?: () => number;
 }
 
 export function composeServices(parts: Parts): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = parts;
-  const { requests, keys, blobs, presigner } = parts.stores;
+  const { requests, keys, blobs, presigner, shared } = parts.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
   const asynchMetrics = new AsynchMetrics(metrics, requests);
   metrics.watchClassifier(classifier);
@@ -92,6 +157,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     jobs: settings.asynchJobs,
     ...(parts.processorTimes && { times: parts.processorTimes }),
   });
+  const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
   const uploads = new Uploads({
     requests,
     blobs,
@@ -105,7 +171,10 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     blobs,
     logger,
     orphanAfterMs: bodyTimeouts.part.totalMs + 60_000,
-    also: () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000),
+    takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
+    also: async () => {
+      if (shared === undefined) await eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000);
+    },
     ...(now && { now }),
   });
   const services: Services = {
@@ -115,11 +184,13 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     asynchMetrics,
     classifier,
     authenticator,
+    makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
     requests,
     blobs,
     presigner,
     uploads,
     processor,
+    streams,
     bodyTimeouts,
     stopping,
   };
@@ -136,6 +207,8 @@ export interface RunningServer {
 
 /** After a stop signal, requests under way have this long; then their connections are closed. */
 const CLOSE_WITHIN_MS = 5_000;
+
+const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the model, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
@@ -167,18 +240,22 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });
-  services.processor.start();
+  const { processor } = services;
+  if (settings.role !== 'api') {
+    processor.start();
+    stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.drop(id) });
+  }
   sweep.start();
 
-  const needsKey = settings.apiKey === '' && (await stores.keys.isEmpty());
-  const firstKey = needsKey
-    ? { key: (await stores.keys.create('first start')).key, keptIn: join(settings.dataDir, DATABASE_FILE) }
+  const firstKey = (await needsKey(settings, stores))
+    ? { key: (await stores.keys.create('first start')).key, keptIn: stores.place }
     : null;
   const url = settings.publicUrl || addressOf(app);
   const ffmpeg = await findFfmpeg();
   logger.info(
     {
       url,
+      role: settings.role,
       weights: classifier.weightsName,
       licence: classifier.weights.licence,
       commercial_use: classifier.weights.commercial_use,
@@ -206,6 +283,12 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       logger.info('stopped');
     },
   };
+}
+
+/** Of several processes that start at once over a new database, one makes the key. */
+async function needsKey({ apiKey, role }: Settings, { keys, shared }: Stores): Promise<boolean> {
+  if (apiKey !== '' || role === 'worker' || !(await keys.isEmpty())) return false;
+  return (await shared?.takeTurn('first key', FIRST_KEY_EVERY_MS)) ?? true;
 }
 
 function addressOf(app: FastifyInstance): string {

@@ -8,10 +8,13 @@ import { promisify } from 'node:util';
 import { ERROR_CODES, PATHS } from '@undertone/contract';
 import { DiscreteResult } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
+import { parse } from 'yaml';
+import { asyncApi } from '../src/streaming/asyncapi.ts';
 import { testApp } from './support/app.ts';
 
 const service = await testApp();
 const file = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url));
+const asyncApiFile = fileURLToPath(new URL('../../../docs/asyncapi.yaml', import.meta.url));
 const document = (await service.app.inject({ url: PATHS.openapi })).json();
 
 describe('the OpenAPI document', () => {
@@ -19,10 +22,14 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), document);
   });
 
-  test('a public linter finds no error in it', async () => {
+  test('docs/asyncapi.yaml is what streams are (the same command writes it)', async () => {
+    assert.deepEqual(parse(await readFile(asyncApiFile, 'utf8')), JSON.parse(JSON.stringify(asyncApi())));
+  });
+
+  test('a public linter finds no error in either', async () => {
     const linter = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-    await promisify(execFile)(process.execPath, [linter, 'lint', file], { env });
+    await promisify(execFile)(process.execPath, [linter, 'lint', file, asyncApiFile], { env });
   });
 
   test('describes both discrete paths with both forms of input', () => {

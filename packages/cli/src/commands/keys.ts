@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { KeyRecord, KeyStore } from '@undertone/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import { explainStorage } from '../checks.ts';
-import { readFlags, settingFlag } from '../settings-flags.ts';
+import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
 import { UserError } from '../user-error.ts';
 
 const MORE = `
@@ -121,16 +121,18 @@ async function revokeKey(command: Command, nameOrId: string): Promise<void> {
 async function withKeys<T>(command: Command, work: (keys: KeyStore) => Promise<T>, fallback?: T): Promise<T> {
   const { dataDir } = readFlags(command, ['dataDir']);
   const { DATABASE_FILE, openStores } = await import('@undertone/server');
-  if (fallback !== undefined && !existsSync(join(dataDir, DATABASE_FILE))) return fallback;
+  const databaseUrl = readDatabaseUrl();
+  if (databaseUrl === '' && fallback !== undefined && !existsSync(join(dataDir, DATABASE_FILE)))
+    return fallback;
   try {
-    const stores = await openStores({ dataDir }, { kind: 'local' });
+    const stores = await openStores({ dataDir, databaseUrl }, { kind: 'local' });
     try {
       return await work(stores.keys);
     } finally {
       await stores.close();
     }
   } catch (error) {
-    throw await explainStorage(error, dataDir);
+    throw await explainStorage(error, dataDir, databaseUrl);
   }
 }
 

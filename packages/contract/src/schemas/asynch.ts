@@ -1,7 +1,15 @@
 import { Type } from 'typebox';
 import { ASYNCH_LIMITS } from '../limits.ts';
 import { PENDING_STATES, REQUEST_STATES } from '../states.ts';
-import { Confidence, EmotionName, IntervalSeconds, ModelName, RequestId, Timestamp } from './common.ts';
+import {
+  AllPredictions,
+  Confidence,
+  EmotionName,
+  IntervalSeconds,
+  ModelName,
+  RequestId,
+  Timestamp,
+} from './common.ts';
 
 const PartNumber = Type.Integer({ minimum: 1, maximum: ASYNCH_LIMITS.maxParts });
 
@@ -20,6 +28,9 @@ export const InitiateResult = Type.Object(
       Type.Object({
         part_number: PartNumber,
         url: Type.String({ description: 'Where to PUT this part; no key is needed.' }),
+        expires_at: Type.Optional(
+          Type.String({ description: 'When this address stops working, where that is earlier. ISO 8601.' }),
+        ),
       }),
     ),
     expires_at: Type.String({ description: 'When the addresses stop working, ISO 8601.' }),
@@ -77,4 +88,62 @@ export const AsynchResult = Type.Object(
     emotions: Type.Array(TimelineElement),
   },
   { $id: 'AsynchResult', description: 'The time line of a recording.' },
+);
+
+const Seconds = Type.Number({ minimum: 0, description: 'From the start of the recording.' });
+
+export const StatusQuery = Type.Object({
+  comprehensive_output: Type.Optional(
+    Type.Boolean({ default: false, description: 'Adds `all_predictions` to every element.' }),
+  ),
+});
+
+export const StatusResult = Type.Object(
+  {
+    request_id: RequestId,
+    status: Type.Enum(['initiated', 'upload_completed', 'processing', 'completed', 'failed'], {
+      type: 'string',
+    }),
+    progress: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    emotions: Type.Optional(
+      Type.Array(
+        Type.Object({
+          t: Timestamp,
+          timestamp: Seconds,
+          start_time: Seconds,
+          end_time: Seconds,
+          emotion: EmotionName,
+          confidence: Confidence,
+          all_predictions: Type.Optional(AllPredictions),
+        }),
+        { description: 'When completed.' },
+      ),
+    ),
+    error: Type.Optional(Type.String({ description: 'When failed: why.' })),
+    error_code: Type.Optional(
+      Type.String({ description: 'When failed: the code of the cause, in capitals.' }),
+    ),
+  },
+  { $id: 'StatusResult', description: 'A request as the second generation of existing clients reads it.' },
+);
+
+const Limit = (description: string) =>
+  Type.Union([Type.Integer(), Type.Null()], { description: `${description}; null is no limit.` });
+
+export const RateLimitStatus = Type.Object(
+  {
+    policy_name: Type.String(),
+    limits: Type.Object({
+      requests_per_minute: Limit('Requests a minute'),
+      max_audio_size_mb: Type.Integer(),
+      max_audio_duration_seconds: Type.Integer(),
+      max_concurrent_requests: Type.Integer({ description: 'Short recordings in flight, of all keys.' }),
+      max_concurrent_streams: Limit('Open streams'),
+    }),
+    current_usage: Type.Object({
+      requests_per_minute: Limit('Requests that the limit counts now'),
+      concurrent_streams: Type.Integer(),
+    }),
+  },
+  { $id: 'RateLimitStatus', description: 'What this key may do, and what it is doing.' },
 );

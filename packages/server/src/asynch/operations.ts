@@ -39,6 +39,16 @@ export const INITIATE_BY_GET: Operation = {
   },
 };
 
+export const INITIATE_EMOTION: Operation = {
+  schema: {
+    ...INITIATE.schema,
+    operationId: 'initiateUploadEmotion',
+    tags: ['Existing clients'],
+    summary: 'Begin an upload (existing clients)',
+    description: 'The same operation as `POST /v1/asynch/upload/initiate`.',
+  },
+};
+
 export const PUT_PART: Operation = {
   config: {
     withoutKey: true,
@@ -93,6 +103,30 @@ export const COMPLETE: Operation = {
       'Names every part with its ETag; processing begins. Missing or wrong parts are named, and the upload stays open. Calling it again is harmless.',
     response: {
       200: json('CompleteResult', 'The upload is complete'),
+      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
+    },
+  },
+};
+
+export const COMPLETE_EMOTION: Operation = {
+  schema: {
+    ...COMPLETE.schema,
+    operationId: 'completeUploadEmotion',
+    tags: ['Existing clients'],
+    summary: 'Complete an upload (existing clients)',
+    description: 'The same operation as `POST /v1/asynch/upload/complete`.',
+  },
+};
+
+export const STATUS: Operation = {
+  schema: {
+    operationId: 'getStatus',
+    tags: ['Existing clients'],
+    summary: 'How far a request is, or its time line (existing clients)',
+    description:
+      'The same as `GET /v1/asynch/prediction` in other words. The status is 200 also while the result is still to come, and when processing has failed.',
+    response: {
+      200: json('StatusResult', 'Its state, and its time line when completed'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
     },
   },

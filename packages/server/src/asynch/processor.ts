@@ -7,13 +7,13 @@ import {
   OverloadedError,
   type RecordingSource,
 } from '@undertone/classifier';
-import { ASYNCH_LIMITS, type AsynchResult, formatTimestamp, isErrorCode } from '@undertone/contract';
+import { ASYNCH_LIMITS, isErrorCode } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
-import { toResult } from '../prediction.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
 import type { AsynchMetrics } from './metrics.ts';
+import { writeResult } from './result.ts';
 
 export interface ProcessorTimes {
   /** A lease that is not renewed for so long belongs to a dead worker. */
@@ -175,14 +175,7 @@ export class AsynchProcessor {
         onProgress,
       });
       metrics.observeJob((performance.now() - start) / 1000, seconds);
-      const emotions = steps.map(({ startSeconds, models }) => {
-        const { main_emotion: emotion, confidence } = toResult(
-          models[request.model] as Record<string, number>,
-        );
-        return { t: formatTimestamp(startSeconds), emotion, confidence };
-      });
-      const result: AsynchResult = { request_id: request.id, status: 'completed', emotions };
-      return { result: JSON.stringify(result) };
+      return { result: writeResult(request, steps) };
     } catch (error) {
       if (error instanceof AudioError) return { failure: asFailure(error) };
       throw error;
@@ -247,10 +240,10 @@ function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): Rec
     size,
     async *read(start = 0, end = size) {
       let partStart = 0;
-      for (const { blob, bytes } of parts) {
+      for (const { blob, bytes, etag } of parts) {
         const from = Math.max(0, start - partStart);
         const to = Math.min(bytes, end - partStart);
-        if (from < to) yield* blobs.read(group, blob, { start: from, end: to });
+        if (from < to) yield* blobs.read(group, blob, { start: from, end: to, etag });
         partStart += bytes;
       }
     },

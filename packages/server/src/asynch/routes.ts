@@ -1,13 +1,29 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ASYNCH_LIMITS, ASYNCH_PATHS, PATHS } from '@undertone/contract';
-import { CompleteBody, InitiateQuery, PredictionQuery, RequestId } from '@undertone/contract/schemas';
+import {
+  CompleteBody,
+  InitiateQuery,
+  PredictionQuery,
+  RequestId,
+  StatusQuery,
+} from '@undertone/contract/schemas';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Services } from '../app.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
-import { COMPLETE, DELETE, INITIATE, INITIATE_BY_GET, PREDICTION, PUT_PART } from './operations.ts';
-import { notFound, readPrediction } from './requests.ts';
+import {
+  COMPLETE,
+  COMPLETE_EMOTION,
+  DELETE,
+  INITIATE,
+  INITIATE_BY_GET,
+  INITIATE_EMOTION,
+  PREDICTION,
+  PUT_PART,
+  STATUS,
+} from './operations.ts';
+import { notFound, readPrediction, readStatus } from './requests.ts';
 
 const { initiate, complete, prediction, requests: requestsPath, part } = ASYNCH_PATHS;
 const NO_STORE = { 'cache-control': 'no-store' };
@@ -22,13 +38,14 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
   }
 
-  for (const [method, operation] of [
-    ['GET', INITIATE_BY_GET],
-    ['POST', INITIATE],
+  for (const [method, base, operation] of [
+    ['GET', PATHS.asynch, INITIATE_BY_GET],
+    ['POST', PATHS.asynch, INITIATE],
+    ['POST', PATHS.asynchEmotion, INITIATE_EMOTION],
   ] as const) {
     app.route({
       method,
-      url: PATHS.asynch + initiate,
+      url: base + initiate,
       // A HEAD that follows the GET by itself would begin uploads that nobody wants.
       exposeHeadRoute: false,
       ...operation,
@@ -42,14 +59,19 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     });
   }
 
-  app.post(
-    PATHS.asynch + complete,
-    { ...COMPLETE, schema: { ...COMPLETE.schema, body: CompleteBody } },
-    async (request, reply) => {
-      reply.headers(NO_STORE);
-      return uploads.complete(ownerOf(request), request.body);
-    },
-  );
+  for (const [base, operation] of [
+    [PATHS.asynch, COMPLETE],
+    [PATHS.asynchEmotion, COMPLETE_EMOTION],
+  ] as const) {
+    app.post(
+      base + complete,
+      { ...operation, schema: { ...operation.schema, body: CompleteBody } },
+      async (request, reply) => {
+        reply.headers(NO_STORE);
+        return uploads.complete(ownerOf(request), request.body);
+      },
+    );
+  }
 
   app.get(
     PATHS.asynch + prediction,
@@ -60,6 +82,19 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       if ('pending' in answer) return reply.code(202).send(answer.pending);
       // The stored text is the answer: a long time line is neither parsed nor written again.
       return reply.type('application/json; charset=utf-8').send(answer.result as never);
+    },
+  );
+
+  app.get(
+    `${PATHS.asynchEmotion}/status/:request_id`,
+    {
+      ...STATUS,
+      schema: { ...STATUS.schema, params: Type.Object({ request_id: RequestId }), querystring: StatusQuery },
+    },
+    async (request, reply) => {
+      reply.headers(NO_STORE);
+      const { comprehensive_output: comprehensive = false } = request.query;
+      return readStatus(requests, request.params.request_id, ownerOf(request), { comprehensive });
     },
   );
 

@@ -13,7 +13,7 @@ import {
 import { announcedBytes, type BodyTimeouts, bodyStream } from '../http/body.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
-import type { Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
+import type { AddedPart, Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
 import { explainParts } from './explain-parts.ts';
 import type { AsynchMetrics } from './metrics.ts';
@@ -117,6 +117,7 @@ export class Uploads {
     }
     if (found.state === 'uploading') {
       const etags = new Map(parts.map(({ PartNumber, ETag }) => [PartNumber, plainEtag(ETag)]));
+      await this.#recordArrived(found.id);
       const contradictory = parts.some(({ PartNumber, ETag }) => etags.get(PartNumber) !== plainEtag(ETag));
       if (!contradictory && (await requests.complete(found.id, etags))) {
         metrics.uploads.inc({ event: 'completed' });
@@ -126,6 +127,16 @@ export class Uploads {
     const { id, state } = await ownRequest(requests, found.id, owner);
     if (state === 'uploading') throw explainParts(found.partCount, parts, await requests.parts(id));
     return { request_id: id, status: state };
+  }
+
+  /** Where parts do not pass through here, this is when we learn of them, and when the limits are checked. */
+  async #recordArrived(requestId: string): Promise<void> {
+    const { requests, blobs, metrics } = this.#options;
+    const parts = await blobs.arrived?.(requestId);
+    if (parts === undefined) return;
+    const answer = await requests.setParts(requestId, parts, this.#limits);
+    if (answer.added) metrics.partBytes.inc(parts.reduce((sum, { bytes }) => sum + bytes, 0));
+    else this.#refuse(answer);
   }
 
   /** A part that is sent again while its first try still hangs: the newer one wins, and only it is counted. */
@@ -182,13 +193,15 @@ export class Uploads {
     const answer = await requests.addPart(requestId, part, this.#limits);
     if (answer.added) {
       if (answer.replaced !== null) await blobs.erase(requestId, answer.replaced).catch(() => undefined);
-    } else if (answer.why === 'file_too_large') {
-      throw fileTooLarge();
-    } else if (answer.why === 'storage_limit') {
-      throw storageLimit(this.#limits.maxOwnerBytes, answer.usedBytes);
     } else {
+      this.#refuse(answer);
       requireUploading(await requests.find(requestId));
     }
+  }
+
+  #refuse(answer: Exclude<AddedPart, { added: true }>): void {
+    if (answer.why === 'file_too_large') throw fileTooLarge();
+    if (answer.why === 'storage_limit') throw storageLimit(this.#limits.maxOwnerBytes, answer.usedBytes);
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { chmod, link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -32,6 +32,11 @@ export class Presigner {
   constructor(secret: Buffer, now: () => number = Date.now) {
     this.#secret = secret;
     this.#now = now;
+  }
+
+  /** With what an operator chose, the same in every process. */
+  static of(secret: string, now: () => number = Date.now): Presigner {
+    return new Presigner(createHash('sha256').update(secret).digest(), now);
   }
 
   /** With the secret of this installation, which is made at its first start. */

@@ -96,6 +96,8 @@ export interface RequestStore {
   usage(id: string, partNumber: number): Promise<{ bytesOfOtherParts: number; bytesOfOwner: number }>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
+  /** Complete, where parts do not pass through this server: these are all the parts there are. */
+  setParts(id: string, parts: readonly Part[], limits: StorageLimits): Promise<AddedPart>;
   /** Complete, to name what is wrong; the worker, to read. In order of their numbers. */
   parts(id: string): Promise<Part[]>;
   /** Complete: uploading -> queued, if these are exactly the parts there are. */
@@ -125,4 +127,12 @@ export interface RequestStore {
   countByState(): Promise<Partial<Record<RequestState, number>>>;
   /** `/readyz`: writes. */
   checkWritable(): Promise<void>;
+}
+
+/** What one process tells the others. Hints only: whoever misses one finds out a little later. */
+export interface RequestEvents {
+  /** A request waits for a worker. */
+  queued(): void;
+  /** A request that a worker had in hand was deleted or has expired. */
+  over(id: string): void;
 }

@@ -99,6 +99,24 @@ export class SqliteRequestStore implements RequestStore {
     });
   }
 
+  setParts(id: string, parts: readonly Part[], limits: StorageLimits): Promise<AddedPart> {
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    return this.#database.transaction((prepare): AddedPart => {
+      const uploading = `SELECT sum(own.stored_bytes) - requests.stored_bytes AS used
+        FROM requests JOIN requests AS own ON own.owner = requests.owner
+        WHERE requests.id = :id AND requests.state = 'uploading' AND requests.expires_at > :now`;
+      const { used } = prepare(uploading).get({ id, now: this.#now() }) as { used: number | null };
+      if (used === null) return { added: false, why: 'not_uploading' };
+      if (bytes > limits.maxRequestBytes) return { added: false, why: 'file_too_large' };
+      if (used + bytes > limits.maxOwnerBytes) return { added: false, why: 'storage_limit', usedBytes: used };
+      prepare('DELETE FROM parts WHERE request_id = ?').run(id);
+      const insert = prepare('INSERT INTO parts VALUES (?, ?, ?, ?, ?)');
+      for (const { number, blob, etag, bytes } of parts) insert.run(id, number, blob, etag, bytes);
+      prepare('UPDATE requests SET stored_bytes = ? WHERE id = ?').run(bytes, id);
+      return { added: true, replaced: null };
+    });
+  }
+
   async parts(id: string): Promise<Part[]> {
     const rows = await this.#database.all<Part>(
       'SELECT number, blob, etag, bytes FROM parts WHERE request_id = :id ORDER BY number',

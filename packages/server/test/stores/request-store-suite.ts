@@ -126,6 +126,24 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal((await store.addPart(third, part(2, 50), LIMITS)).added, true);
       });
 
+      test('can be told all at once, in place of those there were, within the same limits', async () => {
+        const id = await uploading({ partCount: 3 });
+        await store.addPart(await uploading(), part(1, 90), LIMITS);
+        await store.addPart(await uploading(), part(1, 70), LIMITS);
+        await store.addPart(id, part(2, 50), LIMITS);
+        const tooLarge = await other.setParts(id, [part(1, 60), part(2, 41)], LIMITS);
+        assert.deepEqual(tooLarge, { added: false, why: 'file_too_large' });
+        const tooMuch = await other.setParts(id, [part(1, 50), part(2, 41)], LIMITS);
+        assert.deepEqual(tooMuch, { added: false, why: 'storage_limit', usedBytes: 160 });
+        assert.equal((await store.parts(id)).length, 1, 'what is refused changes nothing');
+        const all = [part(1, 50), part(3, 40)];
+        assert.deepEqual(await other.setParts(id, all, LIMITS), { added: true, replaced: null });
+        assert.deepEqual(await store.parts(id), all);
+        assert.deepEqual(await store.usage(id, 9), { bytesOfOtherParts: 90, bytesOfOwner: 250 });
+        const closed = await queued({ owner: 'somebody else' });
+        assert.deepEqual(await store.setParts(closed, all, LIMITS), { added: false, why: 'not_uploading' });
+      });
+
       test('no longer change once it is queued', async () => {
         const id = await queued();
         assert.deepEqual(await store.addPart(id, part(1), LIMITS), { added: false, why: 'not_uploading' });
