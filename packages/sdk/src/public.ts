@@ -11,4 +11,5 @@ export {
   UndertoneError,
   UploadFailedError,
 } from './errors.ts';
+export type { EmotionStream } from './stream.ts';
 export type * from './types.ts';

@@ -185,3 +185,36 @@ export interface ClassifyOptions extends UploadOptions, EmotionsOptions {}
 export interface DeleteOptions {
   signal?: AbortSignal | undefined;
 }
+
+/** How the samples of a stream are written. */
+export type StreamEncoding = 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';
+
+export interface StreamOptions {
+  /** `4emotions` when absent. */
+  model?: ModelId | undefined;
+  /** Hertz: 8000 to 192000, 44100 when absent. */
+  sampleRate?: number | undefined;
+  /** `pcm_s16le` when absent. */
+  encoding?: StreamEncoding | undefined;
+  /** 1 or 2, interleaved; each is heard apart. 1 when absent. */
+  channels?: number | undefined;
+  /** Seconds between two predictions: 1 to 10, 5 when absent. */
+  interval?: number | undefined;
+  /** Called when a connection that broke has been made again. */
+  onReconnect?: (() => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** The emotion in the last 5 seconds of one channel of a stream. */
+export interface StreamPrediction {
+  /** Minutes and seconds of `start`. */
+  t: string;
+  /** Where the window begins and ends, in seconds of what was written. */
+  start: number;
+  end: number;
+  channel: number;
+  main_emotion: Emotion;
+  confidence: number;
+  all_predictions: DiscreteResult['all_predictions'];
+  speech_seconds: number;
+}
