@@ -24,10 +24,16 @@ from .errors import (
 )
 from .results import (
     CONFIDENCE_FLOOR,
+    MIN_SPEECH_SECONDS,
+    NO_SPEECH,
     AsynchResult,
     DiscreteResult,
     Model,
     ModelList,
+    Outcome,
+    RequestList,
+    RequestSummary,
+    Segment,
     TimelineElement,
     Weights,
 )
@@ -36,6 +42,8 @@ __version__ = "2.0.0"
 
 __all__ = [
     "CONFIDENCE_FLOOR",
+    "MIN_SPEECH_SECONDS",
+    "NO_SPEECH",
     "AsyncEmotionClient",
     "AsynchResult",
     "ConfigError",
@@ -47,10 +55,14 @@ __all__ = [
     "MissingPackageError",
     "Model",
     "ModelList",
+    "Outcome",
     "PredictionFailedError",
     "PredictionTimeoutError",
     "Progress",
     "RequestFailedError",
+    "RequestList",
+    "RequestSummary",
+    "Segment",
     "TimelineElement",
     "UndertoneError",
     "UploadFailedError",
