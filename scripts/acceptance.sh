@@ -7,13 +7,16 @@ PATH="$PWD/node_modules/.bin:$PATH"
 declare -A command=(
   [discrete]='bench/discrete/run.ts'
   [asynch]='bench/asynch/run.ts'
+  [channels]='bench/asynch/run.ts --channels 2'
+  [call]='bench/call/run.ts'
+  [webhooks]='bench/webhooks/run.ts'
   [bad-days]='bench/bad-days/run.ts'
   [recovery]='bench/recovery/run.ts'
   [hostile]='bench/hostile/run.ts'
   [client]='bench/client/run.ts'
   [model]='bench/model/run.ts'
 )
-order=(discrete asynch bad-days recovery hostile client model)
+order=(discrete asynch channels call webhooks bad-days recovery hostile client model)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
@@ -21,7 +24,9 @@ for name in "${order[@]}"; do
   echo
   echo "=== $name"
   log=$(mktemp)
-  node "${command[$name]}" 2>&1 | tee "$log"
+  # Unquoted: a command may have options.
+  # shellcheck disable=SC2086
+  node ${command[$name]} 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
   [ "$status" -eq 0 ] || missed+=("$name (exit code $status)" "$(grep '^MISSED' "$log")")
   rm "$log"
