@@ -10,13 +10,14 @@ declare -A command=(
   [channels]='bench/asynch/run.ts --channels 2'
   [call]='bench/call/run.ts'
   [webhooks]='bench/webhooks/run.ts'
+  [resume]='bench/resume/run.ts'
   [bad-days]='bench/bad-days/run.ts'
   [recovery]='bench/recovery/run.ts'
   [hostile]='bench/hostile/run.ts'
   [client]='bench/client/run.ts'
   [model]='bench/model/run.ts'
 )
-order=(discrete asynch channels call webhooks bad-days recovery hostile client model)
+order=(discrete asynch channels call webhooks resume bad-days recovery hostile client model)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

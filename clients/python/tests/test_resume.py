@@ -67,6 +67,20 @@ def test_another_recording_is_not_put_together_with_what_has_arrived(flaky: Flak
     assert flaky.assembled(twin.asynch.upload(RECORDING, resume=resume)) == RECORDING
 
 
+def test_addresses_that_are_about_to_stop_working_are_renewed_before_a_part_is_sent_to_them(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    def faults(seen: Seen) -> None:
+        if seen.route == "resume":
+            flaky.address_seconds = 3600
+
+    flaky.address_seconds = 30
+    flaky.faults = faults
+    request_id = make_twin(**flaky.settings, part_size=MIB, max_threads=1).asynch.upload(RECORDING)
+    assert flaky.assembled(request_id) == RECORDING
+    assert len(flaky.calls("resume")) == 1
+
+
 @pytest.mark.parametrize(("operation", "route"), [("upload", "initiate"), ("submit", "submit")])
 def test_an_answer_that_gets_lost_is_asked_for_again_with_the_same_key_and_makes_one_request(
     operation: str, route: str, flaky: FlakyServer, make_twin: MakeTwin

@@ -55,8 +55,9 @@ export class Batch {
       ...(skipped > 0 ? [`${skipped} done before`] : []),
       ...(this.#failed > 0 ? [`${this.#failed} failed`] : []),
     ];
-    const lines = [`${done} of ${this.#total} files${remarks.length > 0 ? `, ${remarks.join(', ')}` : ''}`];
-    stream.write(`${[...lines, ...this.#table(unit)].join('\n')}\n`);
+    const counts = [`${done} of ${this.#total} files`, ...remarks].join(', ');
+    const first = this.#total === 0 ? `Nothing to do: all ${skipped} files were done before.` : counts;
+    stream.write(`${[first, ...this.#table(unit)].join('\n')}\n`);
   }
 
   #table(unit: string): string[] {

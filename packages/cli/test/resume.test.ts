@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -7,7 +8,7 @@ import { MIB, scrambled } from '../../sdk/test/support/clients.ts';
 import { FlakyServer } from '../../sdk/test/support/flaky-server.ts';
 import { output, start, temporaryFolder, undertone } from './support/undertone.ts';
 
-const RECORDING = scrambled(22 * MIB);
+const RECORDING = scrambled(9 * MIB);
 
 async function setUp(t: TestContext) {
   const server = await FlakyServer.start();
@@ -19,7 +20,7 @@ async function setUp(t: TestContext) {
   return { server, file, env: { SERVICE_API_KEY: apiKey, SERVICE_URL: baseUrl, XDG_STATE_HOME: folder } };
 }
 
-/** Sends until the third part hangs, then gets the signal. */
+/** Sends two parts, then gets the signal. */
 async function interrupted(
   { server, file, env }: Awaited<ReturnType<typeof setUp>>,
   signal: NodeJS.Signals,
@@ -27,11 +28,14 @@ async function interrupted(
   const child = start(['upload', file, '--resume'], { env });
   const before = server.calls('part').length;
   server.faults = ({ route }) => {
-    if (route !== 'part' || server.calls('part').length <= before + 2) return undefined;
-    setTimeout(() => child.kill(signal), 100);
-    return { kind: 'hang' };
+    return route === 'part' && server.calls('part').length > before + 2 ? { kind: 'hang' } : undefined;
   };
+  const records = join(env.XDG_STATE_HOME, 'undertone', 'uploads');
+  const isUnderWay = () =>
+    [...server.uploads.values()].some(({ parts }) => parts.size >= 2) && existsSync(records);
+  const waiting = setInterval(() => isUnderWay() && readdirSync(records).length > 0 && child.kill(signal), 10);
   const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
+  clearInterval(waiting);
   return { code, stderr };
 }
 

@@ -137,7 +137,7 @@ describe('upload, result and delete', () => {
     );
     await rm(join(calls, 'short.wav'));
     const again = await undertone(['upload', calls, '--output', output, '--resume'], { env });
-    assert.deepEqual([again.code, again.stdout], [0, '0 of 0 files, 2 done before\n']);
+    assert.deepEqual([again.code, again.stdout], [0, 'Nothing to do: all 2 files were done before.\n']);
     const ids = await undertone(['upload', calls], { env });
     assert.equal(ids.code, 0);
     assert.equal(ids.stdout.trimEnd().split('\n').length, 2);

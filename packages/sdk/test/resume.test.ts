@@ -59,6 +59,18 @@ test('another recording is not put together with what has arrived', async (t) =>
   await client.asynch.upload(RECORDING, { resume: error.requestId });
 });
 
+test('addresses that are about to stop working are renewed before a part is sent to them', async (t) => {
+  const server = await flakyServer(t);
+  server.addressSeconds = 30;
+  server.faults = ({ route }) => {
+    if (route === 'resume') server.addressSeconds = 3600;
+    return undefined;
+  };
+  const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB, maxThreads: 1 });
+  assert(server.assembled(await client.asynch.upload(RECORDING)).equals(RECORDING));
+  assert.equal(server.calls('resume').length, 1);
+});
+
 for (const operation of ['upload', 'submit'] as const) {
   test(`${operation}: an answer that gets lost is asked for again with the same key, and makes one request`, async (t) => {
     const server = await flakyServer(t);

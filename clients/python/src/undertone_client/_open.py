@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import uuid
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -66,6 +68,14 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Address:
+    """Where a part goes, and until when, in seconds since 1970."""
+
+    url: str
+    expires_at: float
+
+
+@dataclass(frozen=True)
 class OpenUpload:
     """An upload that the service knows: its parts, and what is needed to send and complete them."""
 
@@ -73,7 +83,7 @@ class OpenUpload:
     upload_id: str
     parts: list[Part]
     #: Where the parts go that are still to be sent.
-    urls: Mapping[int, str]
+    urls: Mapping[int, Address]
     #: The ETags of the parts that have arrived before.
     etags: Mapping[int, str]
 
@@ -85,6 +95,17 @@ class StoredPart:
     number: int
     etag: str
     size: int
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What the service has of an upload, and where the rest goes."""
+
+    status: str
+    upload_id: str
+    part_count: int
+    parts: list[StoredPart]
+    urls: Mapping[int, Address]
 
 
 def plan_parts(size: int, part_size: int) -> list[Part]:
@@ -128,36 +149,44 @@ async def initiate(session: Session, source: Source, settings: UploadSettings) -
 
 
 async def continue_upload(session: Session, source: Source, settings: UploadSettings) -> OpenUpload | None:
-    """Ask what has arrived of an interrupted upload. None: all of it has, and it was completed."""
+    """Take up an interrupted upload. None: all of it has arrived, and it was completed."""
     request_id = str(settings.resume)
-    base = session.config.asynch_url
-    url = join_url(base, f"/upload/{request_id}")
     with failing_as(class_of_refusal, request_id):
-        answer = await session.call_with_retries("Continuing the upload", "GET", url)
-
-    def parse(value: dict[str, Any]) -> tuple[str, str, int, list[StoredPart], dict[int, str]]:
-        stored = [StoredPart(int(item["PartNumber"]), str(item["ETag"]), int(item["bytes"])) for item in value["parts"]]
-        return str(value["status"]), str(value["upload_id"]), int(value["part_count"]), stored, _addresses(value, base)
-
-    status, upload_id, count, stored, urls = read_json(answer, url, parse)
-    if status != "uploading":
+        known = await ask_what_arrived(session, request_id)
+    if known.status != "uploading":
         return None
-    parts = plan_parts(source.size, original_part_size(source.size, count, stored, settings.part_size))
-    if len(parts) != count or not await asyncio.to_thread(_are_of, source, parts, stored):
+    original = original_part_size(source.size, known.part_count, known.parts, settings.part_size)
+    parts = plan_parts(source.size, original) if -(-source.size // original) == known.part_count else []
+    if not parts or not await asyncio.to_thread(_are_of, source, parts, known.parts):
         raise Failure(
             "What has arrived is not a part of this recording. Give the same file, or upload this one without resume.",
             code="other_recording",
             request_id=request_id,
         )
-    logger.info("Request %s: %d of %d parts are there already.", request_id, len(stored), len(parts))
-    return OpenUpload(request_id, upload_id, parts, urls, {part.number: part.etag for part in stored})
+    logger.info("Request %s: %d of %d parts are there already.", request_id, len(known.parts), len(parts))
+    etags = {part.number: part.etag for part in known.parts}
+    return OpenUpload(request_id, known.upload_id, parts, known.urls, etags)
+
+
+async def ask_what_arrived(session: Session, request_id: str) -> Arrived:
+    """Ask for the parts that have arrived, and for new addresses of the others."""
+    base = session.config.asynch_url
+    url = join_url(base, f"/upload/{request_id}")
+    answer = await session.call_with_retries("Asking what has arrived", "GET", url)
+
+    def parse(value: dict[str, Any]) -> Arrived:
+        stored = [StoredPart(int(item["PartNumber"]), str(item["ETag"]), int(item["bytes"])) for item in value["parts"]]
+        status, upload_id = str(value["status"]), str(value["upload_id"])
+        return Arrived(status, upload_id, int(value["part_count"]), stored, _addresses(value, base))
+
+    return read_json(answer, url, parse)
 
 
 def original_part_size(size: int, count: int, stored: list[StoredPart], preferred: int) -> int:
     """Give the size the recording was cut by, as what has arrived tells it."""
     whole = next((part.size for part in stored if part.number < count), None)
     if whole is not None:
-        return whole
+        return max(1, whole)
     if stored and count > 1:
         return max(1, (size - stored[0].size) // (count - 1))
     return preferred if -(-size // preferred) == count else max(1, -(-size // count))
@@ -178,8 +207,18 @@ def _are_of(source: Source, parts: list[Part], stored: list[StoredPart]) -> bool
     return True
 
 
-def _addresses(value: dict[str, Any], base: str) -> dict[int, str]:
+def _addresses(value: dict[str, Any], base: str) -> dict[int, Address]:
     try:
-        return {int(entry["part_number"]): str(httpx.URL(base).join(entry["url"])) for entry in value["presigned_urls"]}
+        return {
+            int(entry["part_number"]): Address(
+                str(httpx.URL(base).join(entry["url"])), _expiry(entry.get("expires_at"))
+            )
+            for entry in value["presigned_urls"]
+        }
     except httpx.InvalidURL as error:
         raise ValueError from error
+
+
+def _expiry(text: str | None) -> float:
+    # Before 3.11 Python does not know that Z is UTC.
+    return math.inf if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -16,6 +17,7 @@ from ._open import (
     Part,
     RecordingSettings,
     UploadSettings,
+    ask_what_arrived,
     continue_upload,
     idempotency_key,
     initiate,
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 #: A part that makes no progress for this long, or gets no answer, is cut off and sent again.
 _PART_TIMEOUT_SECONDS = 120
+
+#: An address that stops working sooner than this is renewed before a part is sent to it.
+_ADDRESS_MARGIN_SECONDS = 60
 
 #: A cancelled upload may take the caller this much more time, no longer.
 _CANCEL_TIMEOUT_SECONDS = 5
@@ -139,6 +144,7 @@ class _PartSender:
         self._settings = settings
         self._reporter = reporter
         self._etags: dict[int, str] = dict(opened.etags)
+        self._urls = opened.urls
         self._sent: dict[int, int] = {}
         for part in opened.parts:
             if part.number in opened.etags:
@@ -172,9 +178,7 @@ class _PartSender:
 
     async def _attempt(self, part: Part) -> str:
         """Send one part; return its MD5 when it is acknowledged as what was sent."""
-        url = self._opened.urls.get(part.number)
-        if url is None:
-            raise Failure(f"The service gave no address for part {part.number}.", code="invalid_answer")
+        url = await self._address_of(part)
         md5 = hashlib.md5(usedforsecurity=False)
         body = _Body(self._source, lambda sent: self._report(part, sent)).pieces(part, md5)
         answer = await self._session.send(
@@ -189,6 +193,14 @@ class _PartSender:
         if etag is not None and not is_etag_of(etag, md5.hexdigest()):
             raise Failure(f"Part {part.number} arrived damaged.", status=_OK, code="etag_mismatch")
         return md5.hexdigest()
+
+    async def _address_of(self, part: Part) -> str:
+        known = self._urls.get(part.number)
+        if known is None or known.expires_at < time.time() + _ADDRESS_MARGIN_SECONDS:
+            self._urls = (await ask_what_arrived(self._session, self._opened.request_id)).urls
+        if part.number not in self._urls:
+            raise Failure(f"The service gave no address for part {part.number}.", code="invalid_answer")
+        return self._urls[part.number].url
 
     def _report(self, part: Part, sent: int) -> None:
         self._sent[part.number] = sent

@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
@@ -97,6 +98,8 @@ class FlakyServer:
         self.deleted: set[str] = set()
         #: The requests that Idempotency-Keys stand for.
         self.keys: dict[str, str] = {}
+        #: For how long the next addresses work; None is for ever.
+        self.address_seconds: int | None = None
         #: How often a result is still to come.
         self.pending_polls = 0
         self.faults: Callable[[Seen], Fault | None] = lambda _seen: None
@@ -177,6 +180,9 @@ def _addresses(state: FlakyServer, request_id: str, numbers: list[int]) -> dict[
         {"part_number": number, "url": f"{state.origin}/v1/put/{request_id}/{number}?signature=secret-signature"}
         for number in numbers
     ]
+    if state.address_seconds is not None:
+        expiry = datetime.now(timezone.utc) + timedelta(seconds=state.address_seconds)
+        urls = [{**entry, "expires_at": expiry.isoformat().replace("+00:00", "Z")} for entry in urls]
     upload_id = state.uploads[request_id].upload_id
     return {"request_id": request_id, "upload_id": upload_id, "presigned_urls": urls, "expires_at": "x"}
 

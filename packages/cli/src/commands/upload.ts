@@ -52,6 +52,9 @@ Examples:
 /** Recordings that are sent or waited for at the same time. */
 const AT_ONCE = 3;
 
+/** Parts that are in flight when an upload is killed are sent again: small ones make that little. */
+const PART_SIZE = 2 * 1024 * 1024;
+
 interface Flags extends TimelineFlags, Omit<OutputFlags, 'csv'> {
   readonly model: ModelId;
   readonly interval: number;
@@ -209,7 +212,8 @@ async function send(
   showProgress = true,
 ): Promise<string> {
   const { model, interval: intervalSeconds, channels, label, webhook: webhookUrl } = flags;
-  const options: UploadOptions = { model, intervalSeconds, channels, label, webhookUrl, onProgress, signal };
+  const recording = { model, intervalSeconds, channels, label, webhookUrl };
+  const options: UploadOptions = { ...recording, partSize: PART_SIZE, onProgress, signal };
   const client = connect(command, { showProgress });
   if (file === '-') return client.asynch.upload(process.stdin, options);
   const records = new UploadRecords();
@@ -241,11 +245,14 @@ async function send(
 /** How to continue an upload that was interrupted. */
 function withWayOn(error: unknown, file: string, sent: Progress | undefined, signal: AbortSignal): unknown {
   const isLater = error instanceof UploadFailedError && (error.status === undefined || error.status >= 429);
-  if (sent?.requestId === undefined || file === '-' || !(signal.aborted || isLater)) return error;
-  const what = signal.aborted ? `Stopped at ${Math.floor(sent.progress * 100)} %.` : explain(error);
-  return new UserError(
-    `${what}\nContinue within 24 hours: the same command with --resume.\nDelete what was sent: \`undertone delete ${sent.requestId}\`.`,
-  );
+  if (sent?.requestId === undefined || !(signal.aborted || isLater)) return error;
+  const lines = [
+    signal.aborted ? `Stopped at ${Math.floor(sent.progress * 100)} %.` : explain(error),
+    // What came through a pipe is gone.
+    ...(file === '-' ? [] : ['Continue within 24 hours: the same command with --resume.']),
+    `Delete what was sent: \`undertone delete ${sent.requestId}\`.`,
+  ];
+  return new UserError(lines.join('\n'));
 }
 
 function parseInterval(text: string): number {

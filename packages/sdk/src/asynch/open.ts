@@ -24,13 +24,16 @@ export interface UploadSettings {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Where parts go, by their numbers, and until when, in milliseconds since 1970. */
+export type Addresses = ReadonlyMap<number, { readonly url: string; readonly expiresAt: number }>;
+
 /** An upload that the service knows: its parts, and what is needed to send and complete them. */
 export interface OpenUpload {
   readonly requestId: string;
   readonly uploadId: string;
   readonly parts: readonly Part[];
   /** Where the parts go that are still to be sent. */
-  readonly urls: ReadonlyMap<number, string>;
+  readonly urls: Addresses;
   /** The ETags of the parts that have arrived before. */
   readonly etags: ReadonlyMap<number, string>;
 }
@@ -94,23 +97,58 @@ export async function initiate(
   return { requestId: request_id, uploadId: upload_id, parts, urls, etags: new Map() };
 }
 
-function addresses(presigned: InitiateResult['presigned_urls'], asynchUrl: string): Map<number, string> {
-  return new Map(presigned.map(({ part_number, url }) => [part_number, new URL(url, asynchUrl).href]));
+function addresses(presigned: InitiateResult['presigned_urls'], asynchUrl: string): Addresses {
+  return new Map(
+    presigned.map(({ part_number, url, expires_at = '' }) => {
+      const expiresAt = Date.parse(expires_at) || Number.POSITIVE_INFINITY;
+      return [part_number, { url: new URL(url, asynchUrl).href, expiresAt }];
+    }),
+  );
 }
 
-/** Asks what has arrived of an interrupted upload. Undefined: all of it has, and it was completed. */
+/** New addresses of the parts that have not arrived: those of some stores work for an hour alone. */
+export async function renewAddresses(
+  context: Context,
+  requestId: string,
+  signal: AbortSignal,
+): Promise<Addresses> {
+  const { presigned_urls } = await askWhatArrived(context, requestId, signal);
+  return addresses(presigned_urls, context.config.asynchUrl);
+}
+
+/** Takes up an interrupted upload. Undefined: all of it has arrived, and it was completed. */
 export async function continueUpload(
   context: Context,
   source: AudioSource,
   requestId: string,
   { partSize, signal }: UploadSettings,
 ): Promise<OpenUpload | undefined> {
-  const { asynchUrl } = context.config;
-  const url = joinUrl(asynchUrl, `${ASYNCH_PATHS.upload}/${requestId}`);
-  const answer = await failingAs(errorOfRequest, requestId, () =>
-    context.callWithRetries('Continuing the upload', { method: 'GET', url, signal }),
-  );
-  const known = readJson<UploadStatus>(
+  const known = await failingAs(errorOfRequest, requestId, () => askWhatArrived(context, requestId, signal));
+  if (known.status !== 'uploading') return undefined;
+  const original = originalPartSize(source.size, known, partSize);
+  if (Math.ceil(source.size / original) !== known.part_count) throw otherRecording(requestId);
+  const parts = planParts(source.size, original);
+  for (const stored of known.parts) {
+    if (!(await isOf(context, source, parts[stored.PartNumber - 1], stored))) throw otherRecording(requestId);
+  }
+  context.log.info(`Request ${requestId}: ${known.parts.length} of ${parts.length} parts are there already.`);
+  return {
+    requestId,
+    uploadId: known.upload_id,
+    parts,
+    urls: addresses(known.presigned_urls, context.config.asynchUrl),
+    etags: new Map(known.parts.map(({ PartNumber, ETag }) => [PartNumber, ETag])),
+  };
+}
+
+async function askWhatArrived(
+  context: Context,
+  requestId: string,
+  signal: AbortSignal | undefined,
+): Promise<UploadStatus> {
+  const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.upload}/${requestId}`);
+  const answer = await context.callWithRetries('Asking what has arrived', { method: 'GET', url, signal });
+  return readJson<UploadStatus>(
     answer,
     withoutQuery(url),
     ({ upload_id, status, part_count, parts, presigned_urls }) =>
@@ -120,20 +158,6 @@ export async function continueUpload(
       Array.isArray(parts) &&
       Array.isArray(presigned_urls),
   );
-  if (known.status !== 'uploading') return undefined;
-  const parts = planParts(source.size, originalPartSize(source.size, known, partSize));
-  if (parts.length !== known.part_count) throw otherRecording(requestId);
-  for (const stored of known.parts) {
-    if (!(await isOf(context, source, parts[stored.PartNumber - 1], stored))) throw otherRecording(requestId);
-  }
-  context.log.info(`Request ${requestId}: ${known.parts.length} of ${parts.length} parts are there already.`);
-  return {
-    requestId,
-    uploadId: known.upload_id,
-    parts,
-    urls: addresses(known.presigned_urls, asynchUrl),
-    etags: new Map(known.parts.map(({ PartNumber, ETag }) => [PartNumber, ETag])),
-  };
 }
 
 /** The size the recording was cut by, as what has arrived tells it. */
@@ -143,7 +167,7 @@ export function originalPartSize(
   preferred: number,
 ): number {
   const whole = parts.find(({ PartNumber }) => PartNumber < part_count);
-  if (whole) return whole.bytes;
+  if (whole) return Math.max(1, whole.bytes);
   const [last] = parts;
   if (last && part_count > 1) return Math.max(1, Math.floor((size - last.bytes) / (part_count - 1)));
   return Math.ceil(size / preferred) === part_count ? preferred : Math.max(1, Math.ceil(size / part_count));

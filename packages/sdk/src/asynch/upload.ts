@@ -5,8 +5,18 @@ import type { Reporter } from '../progress.ts';
 import { ASYNCH_RETRIES, isRetryable } from '../retry.ts';
 import { type AudioSource, PiecePool } from '../source.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
-import { continueUpload, initiate, type OpenUpload, type UploadSettings } from './open.ts';
+import {
+  type Addresses,
+  continueUpload,
+  initiate,
+  type OpenUpload,
+  renewAddresses,
+  type UploadSettings,
+} from './open.ts';
 import { type Part, sendPart } from './part.ts';
+
+/** An address that stops working sooner than this is renewed before a part is sent to it. */
+const ADDRESS_MARGIN_MS = 60_000;
 
 /** A cancelled upload may cost the caller this much more time, no longer. */
 const CANCEL_TIMEOUT_MS = 5_000;
@@ -54,6 +64,7 @@ class Upload {
   readonly #settings: UploadSettings;
   readonly #reporter: Reporter;
   readonly #etags: Map<number, string>;
+  #urls: Addresses;
   readonly #sent = new Map<number, number>();
   readonly #pool = new PiecePool();
   #sentBytes = 0;
@@ -71,6 +82,7 @@ class Upload {
     this.#settings = settings;
     this.#reporter = reporter;
     this.#etags = new Map(opened.etags);
+    this.#urls = opened.urls;
     for (const part of opened.parts) {
       if (opened.etags.has(part.number)) this.#count(part, part.end - part.start);
     }
@@ -130,11 +142,7 @@ class Upload {
   }
 
   async #sendPart(part: Part, signal: AbortSignal): Promise<void> {
-    const url = this.#opened.urls.get(part.number);
-    if (url === undefined) {
-      const details = { code: 'invalid_answer' };
-      throw new RequestFailedError(`The service gave no address for part ${part.number}.`, details);
-    }
+    const url = await this.#addressOf(part, signal);
     const { md5 } = await sendPart(this.#context, {
       source: this.#source,
       part,
@@ -148,6 +156,17 @@ class Upload {
       },
     });
     this.#etags.set(part.number, `"${md5}"`);
+  }
+
+  async #addressOf({ number }: Part, signal: AbortSignal): Promise<string> {
+    const soon = Date.now() + ADDRESS_MARGIN_MS;
+    if ((this.#urls.get(number)?.expiresAt ?? 0) < soon) {
+      this.#urls = await renewAddresses(this.#context, this.#opened.requestId, signal);
+    }
+    const address = this.#urls.get(number);
+    if (address !== undefined) return address.url;
+    const details = { code: 'invalid_answer' };
+    throw new RequestFailedError(`The service gave no address for part ${number}.`, details);
   }
 
   #count(part: Part, bytes: number): void {

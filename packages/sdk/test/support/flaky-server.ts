@@ -25,6 +25,8 @@ export class FlakyServer {
   readonly keys = new Map<string, string>();
   /** How often a result is still to come. */
   pendingPolls = 0;
+  /** For how long the next addresses work; undefined is for ever. */
+  addressSeconds: number | undefined;
   faults: FaultPlan = () => undefined;
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy());
@@ -142,6 +144,9 @@ export class FlakyServer {
       presigned_urls: numbers.map((number) => ({
         part_number: number,
         url: `${this.origin}/v1/put/${requestId}/${number}?signature=secret-signature`,
+        ...(this.addressSeconds && {
+          expires_at: new Date(Date.now() + this.addressSeconds * 1000).toISOString(),
+        }),
       })),
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
     };
