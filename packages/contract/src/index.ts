@@ -1,4 +1,5 @@
 // No run-time import of TypeBox may be reachable from here: clients bundle this file.
+export * from './asynch.ts';
 export * from './emotions.ts';
 export * from './errors.ts';
 export * from './etags.ts';

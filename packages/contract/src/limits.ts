@@ -35,6 +35,11 @@ export const ASYNCH_LIMITS = {
   maxFileBytes: GIB,
   maxParts: 10_000,
   maxFileNameLength: 255,
+  /** With `channels=separate`. */
+  maxChannels: 8,
+  maxLabelLength: 100,
+  maxWebhookUrlLength: 2_000,
+  maxIdempotencyKeyLength: 255,
   /** Everything about a request is gone this long after it was made. */
   retentionSeconds: 24 * 60 * 60,
   /** So much longer an expired or deleted request is known as one. */
@@ -47,6 +52,15 @@ export const ASYNCH_LIMITS = {
 
 /** Seconds between two classifications of a long recording. */
 export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
+
+/** How many requests a list has at once. */
+export const LIST_LIMIT: Range = { default: 50, min: 1, max: 200 };
+
+/** A step counts as speech from here on. With less of it, its emotion says nothing: it is "no speech". */
+export const MIN_SPEECH_SECONDS = 0.5;
+
+/** After so many seconds each a webhook that was not delivered is sent again. */
+export const WEBHOOK_RETRY_SECONDS = [5, 30, 2 * 60, 10 * 60, 60 * 60, 6 * 60 * 60] as const;
 
 export const STREAM_LIMITS = {
   /** An answer is over so much of the latest sound. */

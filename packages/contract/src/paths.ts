@@ -3,6 +3,9 @@ export const REQUEST_ID_HEADER = 'x-request-id';
 /** Seconds of speech the model heard in a discrete clip. */
 export const SPEECH_SECONDS_HEADER = 'x-speech-seconds';
 
+/** The same key with the same query is the same request, for 24 hours. */
+export const IDEMPOTENCY_KEY_HEADER = 'idempotency-key';
+
 export const DEFAULT_PORT = 8080;
 
 export const PATHS = {
@@ -29,7 +32,11 @@ export const ASYNCH_PATHS = {
   initiate: '/upload/initiate',
   complete: '/upload/complete',
   prediction: '/prediction',
+  /** GET and POST: the requests of a key, and a whole recording in one call. With `/{request_id}`: DELETE. */
   requests: '/requests',
+  /** With `/{request_id}`: what has arrived, and where the rest goes. */
+  upload: '/upload',
+  webhookSecret: '/webhook-secret',
   /** What presigned URLs point to when this server keeps the parts itself. */
   part: '/upload/:request_id/parts/:part_number',
 } as const;
