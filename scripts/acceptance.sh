@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Runs the benches one after another, whatever becomes of each, and ends with what was missed.
+# Runs the benches and the trial of deploy/ one after another, whatever becomes of each, and ends with what was missed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
 declare -A command=(
-  [discrete]='bench/discrete/run.ts'
-  [asynch]='bench/asynch/run.ts'
-  [bad-days]='bench/bad-days/run.ts'
-  [recovery]='bench/recovery/run.ts'
-  [hostile]='bench/hostile/run.ts'
-  [client]='bench/client/run.ts'
-  [model]='bench/model/run.ts'
+  [discrete]='node bench/discrete/run.ts'
+  [asynch]='node bench/asynch/run.ts'
+  [bad-days]='node bench/bad-days/run.ts'
+  [recovery]='node bench/recovery/run.ts'
+  [recovery-several]='node bench/recovery/run.ts --postgres --s3'
+  [scale]='node bench/scale/run.ts'
+  [hostile]='node bench/hostile/run.ts'
+  [client]='node bench/client/run.ts'
+  [model]='node bench/model/run.ts'
+  [deploy]='deploy/acceptance.sh'
 )
-order=(discrete asynch bad-days recovery hostile client model)
+order=(discrete asynch bad-days recovery recovery-several scale hostile client model deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
@@ -21,7 +24,7 @@ for name in "${order[@]}"; do
   echo
   echo "=== $name"
   log=$(mktemp)
-  node "${command[$name]}" 2>&1 | tee "$log"
+  ${command[$name]} 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
   [ "$status" -eq 0 ] || missed+=("$name (exit code $status)" "$(grep '^MISSED' "$log")")
   rm "$log"

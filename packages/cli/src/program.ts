@@ -4,7 +4,9 @@ import { addClassify } from './commands/classify.ts';
 import { addDelete } from './commands/delete.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKeys } from './commands/keys.ts';
+import { addMigrate } from './commands/migrate.ts';
 import { addModels } from './commands/models.ts';
+import { addMove } from './commands/move.ts';
 import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
 import { addUpload } from './commands/upload.ts';
@@ -53,5 +55,7 @@ function buildProgram(): Command {
   addDelete(program);
   addModels(program);
   addDoctor(program);
+  addMigrate(program);
+  addMove(program);
   return program;
 }
