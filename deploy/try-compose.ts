@@ -36,7 +36,10 @@ function run(program: string, args: readonly string[], env: Record<string, strin
     stdio: ['ignore', 'ignore', 'inherit'],
     ...more,
   });
-  child.on('exit', (code) => console.log(`${program} ended with ${code}`));
+  child.on('exit', (code) => {
+    console.log(`${program} ${args.join(' ')} ended with ${code}`);
+    process.exit(1);
+  });
 }
 
 async function undertone(args: readonly string[], env: Record<string, string>): Promise<string> {
@@ -136,7 +139,10 @@ try {
 
   const manifests = parseAllDocuments(readFileSync(join(ROOT, 'deploy/kubernetes/autoscaler.yaml'), 'utf8'));
   const [scaler] = manifests.map((manifest) => manifest.toJS());
-  const [row] = await query(api.environment['SERVICE_DATABASE_URL'] ?? '', scaler.spec.triggers[0].metadata.query);
+  const [row] = await query(
+    api.environment['SERVICE_DATABASE_URL'] ?? '',
+    scaler.spec.triggers[0].metadata.query,
+  );
   assert.equal(Number(Object.values(row ?? {})[0]), 0, 'nothing waits');
   console.log('The query of the autoscaler works.');
 } finally {

@@ -7,12 +7,15 @@ import { longWav } from '../../packages/server/test/asynch/support/long-wav.ts';
 import type { Random } from '../../packages/server/test/support/random.ts';
 import { FAULTS, SeveralMachines } from './several-machines.ts';
 
-const RECORDINGS = 6;
 const SECONDS = 1_800;
 const WITHIN_MS = 20 * 60_000;
 
-/** Six half hours, uploaded at both API processes; while they are processed each thing breaks once. All end alike. */
-export async function halfHours(random: Random, say: (line: string) => void): Promise<void> {
+/** Half hours, uploaded at both API processes; while they are processed each thing breaks once. All end alike. */
+export async function halfHours(
+  recordings: number,
+  random: Random,
+  say: (line: string) => void,
+): Promise<void> {
   const machines = await SeveralMachines.prepare();
   await machines.start();
   try {
@@ -20,7 +23,7 @@ export async function halfHours(random: Random, say: (line: string) => void): Pr
     const recording = longWav(SECONDS);
     const start = performance.now();
     const ids: string[] = [];
-    for (let i = 0; i < RECORDINGS; i++) ids.push(await client().upload(recording, 6));
+    for (let i = 0; i < recordings; i++) ids.push(await client().upload(recording, 6));
     for (const fault of FAULTS) {
       await sleep(2_000);
       await machines.break(fault, random);
@@ -36,7 +39,7 @@ export async function halfHours(random: Random, say: (line: string) => void): Pr
     await nothingLeft(machines);
     const seconds = Math.round((performance.now() - start) / 1000);
     say(
-      `${RECORDINGS} half-hour recordings while ${FAULTS.join(', ')} broke: all finished alike, in ${seconds} s.`,
+      `${recordings} half-hour recordings while ${FAULTS.join(', ')} broke: all finished alike, in ${seconds} s.`,
     );
   } finally {
     await machines.end();

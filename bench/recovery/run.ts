@@ -18,6 +18,8 @@ const { values } = parseArgs({
     /** Two API processes and two workers over PostgreSQL and S3, any of which but S3 may break. Both or neither. */
     postgres: { type: 'boolean', default: false },
     s3: { type: 'boolean', default: false },
+    /** Half-hour recordings before that, while each of these things breaks once. */
+    recordings: { type: 'string', default: '6' },
   },
 });
 if (values.postgres !== values.s3) throw new Error('Several processes share both: give --postgres and --s3.');
@@ -25,7 +27,7 @@ const random = new Random(Number(values.seed));
 const say = (line: string) => console.log(line);
 say(describeMachine());
 if (values.postgres) {
-  await halfHours(random, say);
+  await halfHours(Number(values.recordings), random, say);
   say(
     JSON.stringify(await surviveFaults(await SeveralMachines.prepare(), Number(values.kills), random, say)),
   );
