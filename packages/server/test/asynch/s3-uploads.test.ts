@@ -46,10 +46,10 @@ describe('uploads straight to S3', () => {
     const begun = (await (await client.initiate({ part_count: 2 })).json()) as typeof upload;
     assert.equal((await putPart(begun.presigned_urls[0]?.url ?? '', recording)).status, 200);
     const missing = await problemOf(await client.complete({ ...begun, parts: upload.parts }), 'bad_request');
-    assert.deepEqual([missing.missing_parts, missing.wrong_parts], [[2], [1]]);
+    assert.deepEqual([missing['missing_parts'], missing['wrong_parts']], [[2], [1]]);
     const swapped = [first, { ...second, ETag: first.ETag }];
     const wrong = await problemOf(await client.complete({ ...upload, parts: swapped }), 'bad_request');
-    assert.deepEqual(wrong.wrong_parts, [2]);
+    assert.deepEqual(wrong['wrong_parts'], [2]);
     assert.equal((await client.complete(upload)).status, 200);
     for (const { request_id } of [upload, begun]) assert.equal((await client.delete(request_id)).status, 204);
   });
@@ -60,7 +60,7 @@ describe('uploads straight to S3', () => {
     const [one, two, three] = uploads as [(typeof uploads)[0], (typeof uploads)[0], (typeof uploads)[0]];
     for (const upload of [one, two]) assert.equal((await client.complete(upload)).status, 200);
     const refused = await problemOf(await client.complete(three), 'storage_limit');
-    assert.deepEqual([refused.limit_bytes, refused.used_bytes], [1_000_000, 2 * recording.length]);
+    assert.deepEqual([refused['limit_bytes'], refused['used_bytes']], [1_000_000, 2 * recording.length]);
     assert.equal((await client.delete(one.request_id)).status, 204);
     assert.equal((await client.complete(three)).status, 200, 'there is room again');
     for (const { request_id } of [two, three]) assert.equal((await client.delete(request_id)).status, 204);
