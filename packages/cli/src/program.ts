@@ -6,7 +6,9 @@ import { addDoctor } from './commands/doctor.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addListen } from './commands/listen.ts';
+import { addMigrate } from './commands/migrate.ts';
 import { addModels } from './commands/models.ts';
+import { addMove } from './commands/move.ts';
 import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
 import { addUpload } from './commands/upload.ts';
@@ -65,5 +67,7 @@ function buildProgram(): Command {
   addWebhooks(program);
   addModels(program);
   addDoctor(program);
+  addMigrate(program);
+  addMove(program);
   return program;
 }
