@@ -9,11 +9,13 @@ declare -A command=(
   [asynch]='bench/asynch/run.ts'
   [bad-days]='bench/bad-days/run.ts'
   [recovery]='bench/recovery/run.ts'
+  [stream]='bench/stream/run.ts'
+  [existing-clients]='bench/existing-clients/run.ts'
   [hostile]='bench/hostile/run.ts'
   [client]='bench/client/run.ts'
   [model]='bench/model/run.ts'
 )
-order=(discrete asynch bad-days recovery hostile client model)
+order=(discrete asynch bad-days recovery stream existing-clients hostile client model)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

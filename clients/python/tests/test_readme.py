@@ -53,6 +53,15 @@ def test_the_example_works_when_it_is_copied_and_pasted(number: int, running: li
 
 
 def test_there_are_examples_for_every_way_to_use_it() -> None:
-    assert len(EXAMPLES) == 5
-    for name in ("EmotionClient", "AsyncEmotionClient", "prepare", "to_dataframe", "plot", "classify", "upload"):
+    assert len(EXAMPLES) == 6
+    for name in (
+        "EmotionClient",
+        "AsyncEmotionClient",
+        "prepare",
+        "to_dataframe",
+        "plot",
+        "classify",
+        "upload",
+        "stream",
+    ):
         assert any(name in example for example in EXAMPLES)

@@ -4,6 +4,7 @@ import { addClassify } from './commands/classify.ts';
 import { addDelete } from './commands/delete.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKeys } from './commands/keys.ts';
+import { addListen } from './commands/listen.ts';
 import { addModels } from './commands/models.ts';
 import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
@@ -20,6 +21,7 @@ Start here:
   undertone doctor                  check this machine, and say how to fix what is missing
   undertone serve                   run the server; the first start makes an API key
   undertone classify voice.wav      classify a short recording now, without a server
+  undertone listen talk.wav         hear a recording live; - listens to a microphone through a pipe
   undertone upload talk.wav --wait  send a long recording to the server, and show its timeline
 
 Every command has its own help: undertone serve --help
@@ -48,6 +50,7 @@ function buildProgram(): Command {
   addServe(program);
   addKeys(program);
   addClassify(program);
+  addListen(program);
   addUpload(program);
   addResult(program);
   addDelete(program);

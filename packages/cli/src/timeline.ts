@@ -98,7 +98,8 @@ function heaviest(steps: readonly Step[]): Step {
   return most.reduce((best, step) => (step.confidence > best.confidence ? step : best));
 }
 
-function cell({ emotion, confidence }: Step): string {
+/** One cell of a strip: a coloured block, or a letter where there is no colour. */
+export function cell({ emotion, confidence }: Pick<Step, 'emotion' | 'confidence'>): string {
   return confidence < ADVISED_MIN_CONFIDENCE ? paint('dim', UNSURE) : sign(emotion);
 }
 
@@ -120,7 +121,8 @@ function legend(steps: readonly Step[]): string {
     .join('   ');
 }
 
-function row({ t, emotion, confidence }: Step): string {
+/** When, what and how sure, with a bar. */
+export function row({ t, emotion, confidence }: Omit<Step, 'start' | 'end'>): string {
   const line = `${t.padStart(6)}  ${emotion.padEnd(9)} ${(confidence * 100).toFixed(1).padStart(5)} %`;
   if (confidence < ADVISED_MIN_CONFIDENCE) return paint('dim', `${line}  unsure`);
   return `${line}  ${paint(COLOURS[emotion], barOf(confidence))}`;

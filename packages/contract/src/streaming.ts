@@ -12,6 +12,8 @@ export const STREAM_CLOSE = {
   done: 1000,
   /** A message that is neither audio nor a text this side knows. */
   badMessage: 1007,
+  /** The key was revoked, or has expired. */
+  keyRefused: 1008,
   messageTooBig: 1009,
   internal: 1011,
   goingAway: 1012,

@@ -34,10 +34,13 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   readonly #context: Context;
   readonly #options: StreamOptions;
   readonly #url: string;
-  readonly #bytesPerSecond: number;
+  readonly #sampleRate: number;
+  readonly #frameBytes: number;
   readonly #predictions: StreamPrediction[] = [];
   #socket: Promise<WebSocket> | undefined;
   #writtenBytes = 0;
+  /** The rest of a frame whose beginning went with a broken connection: it would shift all others. */
+  #skip = 0;
   #connectedBefore = false;
   #ending = false;
   /** How it ended; the error is undefined when that was as it should be. */
@@ -70,15 +73,21 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     ]);
     this.#context = context;
     this.#options = options;
-    this.#bytesPerSecond = sampleRate * SAMPLE_BYTES[encoding] * channels;
+    this.#sampleRate = sampleRate;
+    this.#frameBytes = SAMPLE_BYTES[encoding] * channels;
     const query = { model, sample_rate: sampleRate, encoding, channels, interval };
     this.#url = joinUrl(context.config.baseUrl, PATHS.stream, query).replace(/^http/, 'ws');
     this.writable = new WritableStream({
       write: (bytes) => this.write(bytes),
       close: () => this.end(),
-      abort: () => this.close(),
+      abort: (reason) => this.#finish({ error: reason }),
     });
     options.signal?.addEventListener('abort', () => this.#finish({ error: options.signal?.reason }));
+  }
+
+  /** Whether `end` or `close` was called, or it broke for good. */
+  get ended(): boolean {
+    return this.#ending || this.#outcome !== undefined;
   }
 
   /** Sends samples. Resolves when there is room for more. */
@@ -89,11 +98,24 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       await this.#context.platform.sleep(LOOK_AGAIN_MS, this.#options.signal);
       socket = await this.#connected();
     }
-    socket.send(bytes as Uint8Array<ArrayBuffer>);
+    socket.send(bytes.subarray(this.#skip) as Uint8Array<ArrayBuffer>);
+    this.#skip = Math.max(0, this.#skip - bytes.length);
     this.#writtenBytes += bytes.length;
     while (socket.bufferedAmount > MOST_BUFFERED_BYTES && socket.readyState === WebSocket.OPEN) {
       await this.#context.platform.sleep(LOOK_AGAIN_MS, this.#options.signal);
     }
+  }
+
+  /** Writes everything that a stream or an iterator of bytes brings, then ends. Its failure is the reader's to see. */
+  feed(pieces: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>): this {
+    const written = 'pipeTo' in pieces ? pieces.pipeTo(this.writable) : this.#writeAll(pieces);
+    written.catch((error: unknown) => this.#finish({ error }));
+    return this;
+  }
+
+  async #writeAll(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const piece of pieces) await this.write(piece);
+    await this.end();
   }
 
   /** There is no more: the last prediction comes, then the iteration ends. */
@@ -155,7 +177,9 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   #open(): Promise<WebSocket> {
     const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
     const socket = this.#newSocket();
-    const offset = this.#writtenBytes / this.#bytesPerSecond;
+    const frames = Math.ceil(this.#writtenBytes / this.#frameBytes);
+    this.#skip = frames * this.#frameBytes - this.#writtenBytes;
+    const offset = frames / this.#sampleRate;
     let reason: RequestFailedError | undefined;
     let isReady = false;
     socket.addEventListener('message', ({ data }) => {
@@ -202,7 +226,8 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
 
   #lost(closeCode: number, error: RequestFailedError): void {
     this.#socket = undefined;
-    const wrong: readonly number[] = [STREAM_CLOSE.badMessage, STREAM_CLOSE.messageTooBig];
+    const { badMessage, keyRefused, messageTooBig } = STREAM_CLOSE;
+    const wrong: readonly number[] = [badMessage, keyRefused, messageTooBig];
     if (wrong.includes(closeCode) || this.#ending) this.#finish({ error });
     else this.#context.log.warn(`${error.message} The stream connects again with the next samples.`);
   }

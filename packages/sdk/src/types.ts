@@ -218,3 +218,21 @@ export interface StreamPrediction {
   all_predictions: DiscreteResult['all_predictions'];
   speech_seconds: number;
 }
+
+export interface MicrophoneOptions {
+  /** What to ask the browser for (`MediaTrackConstraints`), such as a `deviceId` or `echoCancellation`. */
+  constraints?: object | undefined;
+  /** A `MediaStream` that the page has already, instead of asking for one. */
+  mediaStream?: object | undefined;
+  /** The address of a file with `MICROPHONE_WORKLET` in it, for pages that forbid `blob:` scripts. */
+  workletUrl?: string | undefined;
+}
+
+/** The microphone of a page: `client.stream(microphone.format).feed(microphone.readable)`. */
+export interface Microphone {
+  readonly format: { readonly sampleRate: number; readonly encoding: 'pcm_s16le'; readonly channels: 1 };
+  /** Raw samples, until `stop`. */
+  readonly readable: ReadableStream<Uint8Array>;
+  /** Lets go of the microphone; the stream that is fed with it ends, with a last prediction. */
+  stop(): void;
+}

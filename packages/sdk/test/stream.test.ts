@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ServerProcess } from '../../server/test/asynch/support/server-process.ts';
 import { encode, voiceAt } from '../../server/test/streaming/support/sound.ts';
-import { testApp } from '../../server/test/support/app.ts';
+import { tempDir, testApp } from '../../server/test/support/app.ts';
 import { ConfigError, EmotionClient, RequestFailedError, type StreamPrediction } from '../src/index.ts';
 
 const KEY = 'a-key-for-streams';
@@ -42,6 +43,17 @@ test('a stream of bytes can be piped into it', async () => {
   assert.equal((await heard).length, 3);
 });
 
+test('a source that is fed to it is written to its end, and its failure reaches the reader', async () => {
+  async function* source(broken: boolean) {
+    for (let at = 0; at < voice.length; at += 4_001) yield voice.subarray(at, at + 4_001);
+    if (broken) throw new Error('unplugged');
+  }
+  assert.equal((await collect(client.stream(PHONE).feed(source(false)))).length, 3);
+  await assert.rejects(collect(client.stream(PHONE).feed(source(true))), /unplugged/);
+  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('no permission')) });
+  await assert.rejects(collect(client.stream(PHONE).feed(broken)), /no permission/);
+});
+
 test('leaving the loop closes the connection', async () => {
   const stream = client.stream(PHONE);
   await stream.write(voice);
@@ -73,6 +85,40 @@ test('a server that goes away and comes back: the stream says so and goes on', a
   assert.equal(reconnected, 1);
   console.warn = warn;
   assert.match(warnings.join('\n'), /stopping[\s\S]*connected again/);
+  stream.close();
+});
+
+test('a server that is killed in mid-stream and comes back: the stream says so and goes on, sample by sample', async (t) => {
+  const server = new ServerProcess(await tempDir());
+  t.after(() => server.end('SIGTERM'));
+  await server.start();
+  const warnings: string[] = [];
+  const { warn } = console;
+  console.warn = (line: string) => warnings.push(line);
+  t.after(() => {
+    console.warn = warn;
+  });
+  const { key: apiKey, url } = server;
+  const stream = new EmotionClient({ apiKey, baseUrl: url, logLevel: 'warn', retryAttempts: 20 }).stream({
+    sampleRate: 8_000,
+  });
+  const long = encode(await voiceAt('angry-1013.wav', 8_000, 20));
+  // In the middle of a sample.
+  const half = 2 * 8_000 * 6 + 1;
+  const predictions = stream[Symbol.asyncIterator]();
+  await stream.write(long.subarray(0, half));
+  assert.equal((await predictions.next()).value?.end, 5);
+  await server.end('SIGKILL');
+  const [, after] = await Promise.all([
+    server.start(),
+    (async () => {
+      for (let at = half; at < long.length; at += 801) await stream.write(long.subarray(at, at + 801));
+      return (await predictions.next()).value;
+    })(),
+  ]);
+  assert.ok(after && after.start >= 6 && Math.abs(after.end - after.start - 5) < 1e-6);
+  assert.ok(after.speech_seconds > 1, 'the sample that was cut in half shifted the others');
+  assert.match(warnings.join('\n'), /broke[\s\S]*Retry 1[\s\S]*connected again/);
   stream.close();
 });
 

@@ -9,6 +9,7 @@ Client of the Undertone service, which classifies the emotion in speech from ton
 from ._progress import Progress
 from ._samples import prepare
 from .async_client import AsyncEmotionClient
+from .async_stream import AsyncEmotionStream
 from .client import EmotionClient
 from .errors import (
     ConfigError,
@@ -28,19 +29,23 @@ from .results import (
     DiscreteResult,
     Model,
     ModelList,
+    StreamPrediction,
     TimelineElement,
     Weights,
 )
+from .stream import EmotionStream
 
 __version__ = "2.0.0"
 
 __all__ = [
     "CONFIDENCE_FLOOR",
     "AsyncEmotionClient",
+    "AsyncEmotionStream",
     "AsynchResult",
     "ConfigError",
     "DiscreteResult",
     "EmotionClient",
+    "EmotionStream",
     "InvalidRequestIdError",
     "MissingApiKeyError",
     "MissingFileError",
@@ -51,6 +56,7 @@ __all__ = [
     "PredictionTimeoutError",
     "Progress",
     "RequestFailedError",
+    "StreamPrediction",
     "TimelineElement",
     "UndertoneError",
     "UploadFailedError",

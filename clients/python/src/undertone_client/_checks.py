@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MIB = 1024 * 1024
 
@@ -37,14 +37,22 @@ NUMBERS = {
 }
 
 
-def default(name: str) -> int:
+#: Those of a stream.
+STREAM_NUMBERS = {
+    "sample_rate": Range(44_100, 8_000, 192_000, "hertz"),
+    "channels": Range(1, 1, 2, "channels"),
+    "interval": Range(5, 1, 10, "seconds"),
+}
+
+
+def default(name: str, numbers: Mapping[str, Range] = NUMBERS) -> int:
     """Give the documented default of a number."""
-    return NUMBERS[name].default
+    return numbers[name].default
 
 
-def number_problem(name: str, value: Any) -> str | None:
+def number_problem(name: str, value: Any, numbers: Mapping[str, Range] = NUMBERS) -> str | None:
     """Say what is wrong with a number, and how to fix it."""
-    limits = NUMBERS[name]
+    limits = numbers[name]
     try:
         # Takes numpy's whole numbers too, and neither floats nor text. A bool is no number here.
         whole = None if isinstance(value, bool) else operator.index(value)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._answers import read_json
 from ._base import ClientBase
-from ._checks import default, model_problem, number_problem, raise_if_any
+from ._checks import STREAM_NUMBERS, default, model_problem, number_problem, raise_if_any
 from ._failure import Failure, failing_as
 from ._poll import check_request_id, class_of_refusal, poll_result
 from ._portal import run_blocking
@@ -17,6 +17,7 @@ from ._samples import samples_as_json
 from ._source import ASYNCH_MAX_BYTES, open_source, read_whole
 from ._upload import UploadSettings, upload_source
 from ._urls import join_url, models_url, with_query
+from .async_stream import AsyncEmotionStream
 from .errors import RequestFailedError, UploadFailedError
 from .results import AsynchResult, DiscreteResult, ModelList
 
@@ -52,6 +53,36 @@ class AsyncEmotionClient(ClientBase):
     async def models(self) -> ModelList:
         """List the models the server offers, how well they do, and the licence of the weights in use."""
         return await list_models(self._session)
+
+    def stream(
+        self,
+        *,
+        model: str | None = None,
+        sample_rate: int = default("sample_rate", STREAM_NUMBERS),
+        encoding: str = "pcm_s16le",
+        channels: int = default("channels", STREAM_NUMBERS),
+        interval: int = default("interval", STREAM_NUMBERS),
+        on_reconnect: Callable[[], object] | None = None,
+    ) -> AsyncEmotionStream:
+        """
+        Open a stream of live audio: write samples, and read an emotion every few seconds. Needs websockets.
+
+        :param model: ``4emotions`` (the default), ``5emotions`` or ``7emotions``
+        :param sample_rate: hertz, 8000 to 192000
+        :param encoding: ``pcm_s16le``, ``pcm_f32le``, ``mulaw`` or ``alaw``
+        :param channels: 1 or 2, interleaved; each is heard apart
+        :param interval: **seconds** between two predictions, 1 to 10
+        :param on_reconnect: called when a connection that broke has been made again
+        """
+        return AsyncEmotionStream(
+            self._session,
+            model=model,
+            sample_rate=sample_rate,
+            encoding=encoding,
+            channels=channels,
+            interval=interval,
+            on_reconnect=on_reconnect,
+        )
 
     async def close(self) -> None:
         """Close the connections. A client that is used again opens new ones."""

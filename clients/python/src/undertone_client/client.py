@@ -6,8 +6,11 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ._base import ClientBase
+from ._checks import STREAM_NUMBERS, default
 from ._portal import Portal
 from .async_client import AsyncAsynch, AsyncDiscrete, list_models
+from .async_stream import AsyncEmotionStream
+from .stream import EmotionStream
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -45,6 +48,40 @@ class EmotionClient(ClientBase):
     def models(self) -> ModelList:
         """List the models the server offers, how well they do, and the licence of the weights in use."""
         return self._portal.run(list_models(self._session))
+
+    def stream(
+        self,
+        *,
+        model: str | None = None,
+        sample_rate: int = default("sample_rate", STREAM_NUMBERS),
+        encoding: str = "pcm_s16le",
+        channels: int = default("channels", STREAM_NUMBERS),
+        interval: int = default("interval", STREAM_NUMBERS),
+        on_reconnect: Callable[[], object] | None = None,
+    ) -> EmotionStream:
+        """
+        Open a stream of live audio: write samples, and read an emotion every few seconds. Needs websockets.
+
+        :param model: ``4emotions`` (the default), ``5emotions`` or ``7emotions``
+        :param sample_rate: hertz, 8000 to 192000
+        :param encoding: ``pcm_s16le``, ``pcm_f32le``, ``mulaw`` or ``alaw``
+        :param channels: 1 or 2, interleaved; each is heard apart
+        :param interval: **seconds** between two predictions, 1 to 10
+        :param on_reconnect: called when a connection that broke has been made again
+        """
+
+        async def make() -> AsyncEmotionStream:
+            return AsyncEmotionStream(
+                self._session,
+                model=model,
+                sample_rate=sample_rate,
+                encoding=encoding,
+                channels=channels,
+                interval=interval,
+                on_reconnect=on_reconnect,
+            )
+
+        return EmotionStream(self._portal.run(make()), self._portal)
 
     def close(self) -> None:
         """Close the connections. A client that is used again opens new ones."""

@@ -134,6 +134,43 @@ class AsynchResult:
 
 
 @dataclass(frozen=True)
+class StreamPrediction:
+    """The emotion in the last 5 seconds of one channel of a stream."""
+
+    #: Minutes and seconds of `start`.
+    t: str
+    #: Where the window begins and ends, in seconds of what was written.
+    start: float
+    end: float
+    channel: int
+    main_emotion: str
+    #: Under 0.38 you may want to drop the prediction.
+    confidence: float
+    all_predictions: Mapping[str, float]
+    #: How much of the window is speech.
+    speech_seconds: float
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], offset: float = 0) -> StreamPrediction:
+        """Read the service's JSON; `offset` seconds were written before this connection was made."""
+        start = _number(value["start"]) + offset
+        return cls(
+            f"{int(start // 60):02}:{int(start % 60):02}",
+            start,
+            _number(value["end"]) + offset,
+            int(_number(value["channel"])),
+            _text(value["main_emotion"]),
+            _number(value["confidence"]),
+            {_text(name): _number(share) for name, share in value["all_predictions"].items()},
+            _number(value["speech_seconds"]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values."""
+        return {**vars(self), "all_predictions": dict(self.all_predictions)}
+
+
+@dataclass(frozen=True)
 class Weights:
     """The weights behind the models of a server, and what their licence allows."""
 

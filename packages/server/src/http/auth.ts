@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../keys/authenticator.ts';
 import { ProblemError, retryLater } from '../problems.ts';
 import type { Caller } from '../stores/key-store.ts';
+import { StoreUnavailableError } from '../stores/unavailable.ts';
 import type { MakeBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
@@ -53,7 +54,21 @@ export function requireKeys(
   return check;
 }
 
-function keyOf({ headers }: FastifyRequest): string | undefined {
+/** For streams, which outlive the look-up of their key. Throws when it is valid no longer, not while nobody can tell. */
+export type RecheckKey = () => Promise<void>;
+
+export function rechecks(authenticator: Authenticator, key: string): RecheckKey {
+  return async () => {
+    const caller = await authenticator.authenticate(key).catch((error: unknown) => {
+      if (error instanceof StoreUnavailableError) return undefined;
+      throw error;
+    });
+    if (caller === null)
+      throw new ProblemError('invalid_api_key', 'This API key was revoked, or has expired.');
+  };
+}
+
+export function keyOf({ headers }: FastifyRequest): string | undefined {
   return (
     (headers[API_KEY_HEADER] as string | undefined) ??
     /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] ??

@@ -11,6 +11,7 @@ import {
 import { StreamQuery } from '@undertone/contract/schemas';
 import type { FastifyRequest } from 'fastify';
 import type { Services } from '../app.ts';
+import { keyOf, rechecks } from '../http/auth.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import { STREAM_OPERATION } from './operations.ts';
@@ -19,7 +20,7 @@ import { streamFormat } from './windows.ts';
 
 /** Live audio over WebSocket. */
 export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, streams, metrics } = services;
+  const { classifier, streams, metrics, authenticator } = services;
 
   app.route({
     method: 'GET',
@@ -46,6 +47,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
         format: streamFormat(ready.encoding, ready.sample_rate, ready.channels),
         classifier,
         metrics,
+        recheckKey: rechecks(authenticator, keyOf(request) ?? ''),
         logger: request.log,
         times: streams.times,
       });

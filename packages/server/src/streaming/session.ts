@@ -11,6 +11,7 @@ import {
 } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
 import type { WebSocket } from 'ws';
+import type { RecheckKey } from '../http/auth.ts';
 import type { Metrics } from '../operations/metrics.ts';
 import { toResult } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
@@ -23,6 +24,7 @@ interface SessionOptions {
   readonly format: PcmFormat;
   readonly classifier: Classifier;
   readonly metrics: Metrics;
+  readonly recheckKey: RecheckKey;
   readonly logger: FastifyBaseLogger;
   readonly times: StreamTimes;
 }
@@ -98,6 +100,8 @@ export class StreamSession implements OpenStream {
   async #answer(window: StreamWindow): Promise<void> {
     const { ready } = this.#options;
     clearTimeout(this.#idle);
+    // Not waited for: a slow store delays no answer, and a revoked key gets none after this one.
+    this.#options.recheckKey().catch((error: unknown) => this.#fail(error));
     const heard = await hear(window, ready.channels, { ...this.#options, signal: this.#over.signal });
     this.#waitForClient();
     for (const [channel, { models, speechSeconds }] of heard.entries()) {
@@ -178,6 +182,7 @@ function requireEnd(data: Buffer): void {
 
 function closeCodeOf({ code, status }: ProblemError): number {
   if (code === 'overloaded') return STREAM_CLOSE.overloaded;
+  if (code === 'invalid_api_key') return STREAM_CLOSE.keyRefused;
   return status >= 500 ? STREAM_CLOSE.internal : STREAM_CLOSE.badMessage;
 }
 

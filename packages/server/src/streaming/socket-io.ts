@@ -4,7 +4,7 @@ import { DEFAULT_MODEL, PATHS, SAMPLE_RATE, STREAM_LIMITS } from '@undertone/con
 import type { FastifyInstance } from 'fastify';
 import { Server, type Socket } from 'socket.io';
 import type { Services } from '../app.ts';
-import type { CheckKey } from '../http/auth.ts';
+import { type CheckKey, type RecheckKey, rechecks } from '../http/auth.ts';
 import type { CountRequest } from '../http/rate-limit.ts';
 import { requireModel, toResult } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
@@ -103,6 +103,7 @@ class SocketIoSession implements OpenStream {
   readonly closed: Promise<void>;
   readonly #socket: Socket;
   readonly #options: SocketIoOptions;
+  readonly #recheckKey: RecheckKey;
   readonly #over = new AbortController();
   #windows: StreamWindows | undefined;
   #sampleRate = 0;
@@ -113,6 +114,8 @@ class SocketIoSession implements OpenStream {
   constructor(socket: Socket, options: SocketIoOptions) {
     this.#socket = socket;
     this.#options = options;
+    // Only those get here whose key is a text and was valid.
+    this.#recheckKey = rechecks(options.authenticator, socket.handshake.auth['api_key'] as string);
     this.closed = new Promise((resolve) => {
       socket.once('disconnect', () => {
         this.#over.abort();
@@ -162,6 +165,7 @@ class SocketIoSession implements OpenStream {
     }
     const options = { ...this.#options, times: this.#options.streams.times, signal: this.#over.signal };
     for (const window of this.#windows.push(audio)) {
+      this.#recheckKey().catch((error: unknown) => this.#fail(error));
       const [heard] = await hear(window, 1, options);
       const result = toResult(heard?.models[model] as Record<string, number>);
       this.#socket.emit('prediction', { ...result, timestamp: Date.now() });

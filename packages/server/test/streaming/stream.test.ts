@@ -181,6 +181,26 @@ describe('keys', () => {
       'invalid_api_key',
     );
   });
+
+  test('a key that is revoked while its stream is open: the stream is told and closed, others are not', async () => {
+    const own = await testApp();
+    const { key, record } = await own.stores.keys.create('leaving');
+    const { url } = await own.listen();
+    const leaving = new StreamClient(url, key, PHONE);
+    await once(leaving.socket, 'open');
+    const staying = await StreamClient.open(own, PHONE);
+    const second = encode(angry.subarray(0, 8_000), 'mulaw');
+    for (let i = 0; i < 5; i++) leaving.send(second);
+    await leaving.received(2);
+    await own.stores.keys.revoke(record.id);
+    // Keys are looked up again after a second.
+    const sending = setInterval(() => leaving.send(second), 20);
+    assert.deepEqual(await leaving.closed, { code: 1008, reason: 'invalid_api_key' });
+    clearInterval(sending);
+    assert.equal(leaving.messages.at(-1)?.code, 'invalid_api_key');
+    await staying.send(encode(angry, 'mulaw')).end();
+    assert.equal(staying.predictions.length, 3);
+  });
 });
 
 describe('bad days', () => {
