@@ -2,6 +2,7 @@
 // documents that the page links to. It takes less than a second and runs with every install.
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { MICROPHONE_WORKLET } from '@undertone/sdk';
 import { build } from 'esbuild';
 import { Marked } from 'marked';
 
@@ -17,11 +18,7 @@ await mkdir(`${fresh}/examples`, { recursive: true });
 const voices = (await readdir(`${root}examples/voices`)).filter((name) => name.endsWith('.wav')).sort();
 await Promise.all([
   build({
-    entryPoints: {
-      app: `${here}src/main.tsx`,
-      'microphone-worklet': `${here}src/microphone-worklet.ts`,
-      style: `${here}style.css`,
-    },
+    entryPoints: { app: `${here}src/main.tsx`, docs: `${here}src/docs.ts`, style: `${here}style.css` },
     outdir: fresh,
     bundle: true,
     minify: true,
@@ -33,6 +30,7 @@ await Promise.all([
     legalComments: 'none',
     logLevel: 'warning',
   }),
+  writeFile(`${fresh}/microphone-worklet.js`, MICROPHONE_WORKLET),
   ...['index.html', 'icon.svg'].map((name) => cp(here + name, `${fresh}/${name}`)),
   ...voices.map((name) => cp(`${root}examples/voices/${name}`, `${fresh}/examples/${name}`)),
   cp(`${root}docs/model-card`, `${fresh}/model-card`, {

@@ -5,9 +5,8 @@ import { About } from './about.tsx';
 import { FileCard, Problem } from './card.tsx';
 import { forgetKey, keepKey, readKey } from './key.ts';
 import { KeyForm } from './key-form.tsx';
-import { LiveSession } from './live.ts';
+import { LiveSession, NO_MICROPHONE } from './live.ts';
 import { LiveCard } from './live-card.tsx';
-import { NO_MICROPHONE } from './microphone.ts';
 
 /** Names of the example voices; the build puts them here. */
 declare const EXAMPLES: readonly string[];
@@ -65,7 +64,7 @@ export function App() {
   const remove = (id: number) => setEntries((before) => before.filter((entry) => entry.id !== id));
 
   const toggleMicrophone = () => {
-    if (live !== undefined) return void live.stop();
+    if (live !== undefined) return live.stop();
     if (client === undefined) return setProblem(NO_KEY);
     if (!navigator.mediaDevices) return setProblem(new Error(NO_MICROPHONE));
     const session = new LiveSession(model, () => setVersion((before) => before + 1));

@@ -52,7 +52,7 @@ export function isAtMost(seconds: number, limit: number): boolean {
 }
 
 /** 16-bit mono WAV, which is what the page keeps of a microphone. */
-export function wavOf(pieces: readonly Int16Array<ArrayBuffer>[], sampleRate: number): Blob {
+export function wavOf(pieces: readonly Uint8Array<ArrayBuffer>[], sampleRate: number): Blob {
   const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
   const header = new DataView(new ArrayBuffer(44));
   const text = (at: number, word: string) => {

@@ -1,13 +1,16 @@
 // The page in a real browser, against the real server and model.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { Locator } from 'playwright-core';
 import { silentWav } from '../../cli/test/support/silence.ts';
 import { talkWav } from '../../cli/test/support/talk.ts';
 import { VOICES } from '../../cli/test/support/undertone.ts';
-import { testApp } from '../../server/test/support/app.ts';
+import { tempDir, testApp } from '../../server/test/support/app.ts';
 import { accessibilityProblems, openPage, savedBy, startBrowser } from './support/browser.ts';
 
 const service = await testApp();
@@ -155,4 +158,34 @@ test('an example is one click away, the newest result is first, and what cannot 
     [],
   );
   await context.close();
+});
+
+test('operations can be tried on the API page with the key of the tab, and it fits a phone', async () => {
+  const { page, context, complaints } = await openPage(browser, link, {
+    viewport: { width: 390, height: 844 },
+  });
+  await page.getByRole('link', { name: 'API', exact: true }).click();
+  const models = page.locator('section', { has: page.getByText('/v1/models', { exact: true }) });
+  await models.getByText('Try it').click();
+  await models.getByRole('button', { name: 'Send' }).click();
+  await models.getByText('"4emotions"').waitFor();
+  const wide = await page.evaluate('document.documentElement.scrollWidth');
+  assert.equal(wide, 390);
+  assert.deepEqual(await accessibilityProblems(page), []);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test('the walk through an upload on the API page works as it is written', async () => {
+  const { page, context } = await openPage(browser, `${url}/docs`);
+  const commands = await page.locator('pre.walk').allTextContents();
+  await context.close();
+  const folder = await tempDir();
+  await writeFile(join(folder, 'talk.wav'), talkWav(6));
+  const env = { ...process.env, SERVICE_API_KEY: service.key };
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands.join('\n')], {
+    cwd: folder,
+    env,
+  });
+  assert.match(stdout, /"status":"completed","emotions":\[\{"t":"00:00"/);
 });
