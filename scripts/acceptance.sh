@@ -7,6 +7,10 @@ PATH="$PWD/node_modules/.bin:$PATH"
 declare -A command=(
   [discrete]='bench/discrete/run.ts'
   [asynch]='bench/asynch/run.ts'
+  [channels]='bench/asynch/run.ts --channels 2'
+  [call]='bench/call/run.ts'
+  [webhooks]='bench/webhooks/run.ts'
+  [resume]='bench/resume/run.ts'
   [bad-days]='bench/bad-days/run.ts'
   [recovery]='bench/recovery/run.ts'
   [stream]='bench/stream/run.ts'
@@ -15,7 +19,7 @@ declare -A command=(
   [client]='bench/client/run.ts'
   [model]='bench/model/run.ts'
 )
-order=(discrete asynch bad-days recovery stream existing-clients hostile client model)
+order=(discrete asynch channels call webhooks resume bad-days recovery stream existing-clients hostile client model)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
@@ -23,7 +27,9 @@ for name in "${order[@]}"; do
   echo
   echo "=== $name"
   log=$(mktemp)
-  node "${command[$name]}" 2>&1 | tee "$log"
+  # Unquoted: a command may have options.
+  # shellcheck disable=SC2086
+  node ${command[$name]} 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
   [ "$status" -eq 0 ] || missed+=("$name (exit code $status)" "$(grep '^MISSED' "$log")")
   rm "$log"

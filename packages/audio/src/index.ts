@@ -8,6 +8,7 @@ export { findFfmpeg } from './ffmpeg/find.ts';
 export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
 export { resampleAll } from './resample/resample.ts';
 export { readSamplesJson } from './samples-json.ts';
+export { hasNoSpeech } from './silence.ts';
 export { openSound, SNIFF_BYTES, type Sound, sniff } from './sound.ts';
 export { type Encoding, type PcmFormat, readSound, readWavHeader, SAMPLE_BYTES } from './wav.ts';
 export { type AudioWindow, windows } from './windows.ts';

@@ -9,7 +9,7 @@ import {
   type RecordingSource,
   readClip,
 } from '@undertone/audio';
-import { ASYNCH_LIMITS, DISCRETE_LIMITS } from '@undertone/contract';
+import { ASYNCH_LIMITS, type ChannelMode, DISCRETE_LIMITS } from '@undertone/contract';
 import {
   type Catalog,
   DEFAULT_MODELS_DIR,
@@ -104,13 +104,19 @@ export class Classifier {
   /** A long recording, at the lowest priority. Reads on only as fast as windows are classified. */
   classifyRecording(
     source: RecordingSource,
-    options: { stepSeconds: number; signal?: AbortSignal; onProgress?: (share: number) => void },
+    options: {
+      stepSeconds: number;
+      channels?: ChannelMode;
+      signal?: AbortSignal;
+      onProgress?: (share: number) => void;
+    },
   ): Promise<RecordingPrediction> {
-    const { stepSeconds, signal, onProgress } = options;
+    const { stepSeconds, channels = 'mix', signal, onProgress } = options;
     const watched = onProgress === undefined ? source : watchProgress(source, onProgress);
     return this.#translate(
       classifyRecording({
         stepSeconds,
+        channels,
         // One more than there should be, whatever is alive: a thread that is done finds the next window waiting.
         inFlight: this.#queue.stats().threads + 1,
         maxSeconds: ASYNCH_LIMITS.maxSeconds,
@@ -120,8 +126,7 @@ export class Classifier {
           const seconds = (block.outputs.end - block.outputs.start) / MODEL_SAMPLE_RATE;
           const task = { kind: 'decode', ...block } as const;
           const { outcome } = await this.#queue.run(task, { priority: 'asynch', seconds, signal });
-          const [mixed] = outcome.channels;
-          return mixed as Float32Array<ArrayBuffer>;
+          return outcome.channels;
         },
         classify: (samples, signal) => this.classifyWindow(samples, { priority: 'asynch', signal }),
       }),

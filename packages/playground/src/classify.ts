@@ -1,12 +1,6 @@
 import { DISCRETE_LIMITS, type ModelId } from '@undertone/contract';
-import {
-  type AsynchResult,
-  type EmotionClient,
-  PredictionTimeoutError,
-  type Progress,
-  UndertoneError,
-} from '@undertone/sdk';
-import { isAtMost, type Recording } from './recording.ts';
+import { type EmotionClient, type Progress, UndertoneError } from '@undertone/sdk';
+import { channelsDiffer, isAtMost, type Recording } from './recording.ts';
 import { ofClip, ofRecording, type Result } from './result.ts';
 
 export interface ClassifyOptions {
@@ -34,23 +28,6 @@ export async function classify(
       if (!(error instanceof UndertoneError && error.code === 'audio_too_long')) throw error;
     }
   }
-  const id = await client.asynch.upload(file, options);
-  return ofRecording(await waitFor(client, id, options), model, seconds);
-}
-
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 5_000;
-
-/** Short recordings are done in a moment, long ones may take minutes: we ask less and less often. */
-async function waitFor(client: EmotionClient, id: string, options: ClassifyOptions): Promise<AsynchResult> {
-  const { onProgress, signal } = options;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-    try {
-      return await client.asynch.emotions(id, { maxTries: 1, onProgress, signal });
-    } catch (error) {
-      if (!(error instanceof PredictionTimeoutError)) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    signal.throwIfAborted();
-  }
+  const channels = channelsDiffer(recording) ? 'separate' : 'mix';
+  return ofRecording(await client.asynch.classify(file, { ...options, channels }), model, seconds);
 }

@@ -4,10 +4,11 @@ import type { Result } from './result.ts';
 
 export function toCsv({ steps }: Result): string {
   const emotions = EMOTIONS.filter((name) => steps.some(({ all }) => all?.[name] !== undefined));
-  const header = ['t', 'start', 'end', 'channel', 'emotion', 'confidence', 'speech_seconds', ...emotions];
+  const header = ['t', 'seconds', 'emotion', 'confidence', 'end', 'channel', 'speech_seconds', ...emotions];
   const rows = steps.map((step) => [
-    ...[formatTimestamp(step.start), seconds(step.start), seconds(step.end), step.channel],
-    ...[kindOf(step) === 'no speech' ? 'no speech' : step.emotion, step.confidence, step.speechSeconds ?? ''],
+    ...[formatTimestamp(step.start), seconds(step.start)],
+    ...[kindOf(step) === 'no speech' ? 'no speech' : step.emotion, step.confidence],
+    ...[seconds(step.end), step.channel, step.speechSeconds ?? ''],
     ...emotions.map((name) => step.all?.[name] ?? ''),
   ]);
   return [header, ...rows].map((row) => `${row.join(',')}\n`).join('');

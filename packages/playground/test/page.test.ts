@@ -52,7 +52,7 @@ test('a short recording is answered with bars, a table and files to keep', async
   assert.equal(await card.locator('.bars li').count(), 4);
   const csv = await savedBy(page, () => card.getByRole('button', { name: 'CSV' }).click());
   assert.equal(csv.name, 'angry-1013.csv');
-  assert.match(csv.text, /^t,start,end,channel,emotion,confidence,.*\n00:00,0,/);
+  assert.match(csv.text, /^t,seconds,emotion,confidence,.*\n00:00,0,angry,/);
   const json = await savedBy(page, () => card.getByRole('button', { name: 'JSON' }).click());
   assert.equal(JSON.parse(json.text).main_emotion, 'angry');
   await card.getByRole('button', { name: 'Compare models' }).click();

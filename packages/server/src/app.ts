@@ -26,6 +26,7 @@ import { streamRoutes } from './streaming/routes.ts';
 import { serveSocketIo } from './streaming/socket-io.ts';
 import type { Streams } from './streaming/streams.ts';
 import { acceptWebSockets, isWebSocket } from './streaming/websockets.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 
 /** What the routes work with. Made, and closed, by `compose.ts`. */
 export interface Services {
@@ -42,7 +43,12 @@ export interface Services {
   readonly uploads: Uploads;
   readonly processor: AsynchProcessor;
   readonly streams: Streams;
-  readonly bodyTimeouts: { readonly clip: BodyTimeouts; readonly part: BodyTimeouts };
+  readonly webhooks: Webhooks;
+  readonly bodyTimeouts: {
+    readonly clip: BodyTimeouts;
+    readonly part: BodyTimeouts;
+    readonly recording: BodyTimeouts;
+  };
   /** Aborted when the server has been asked to stop. */
   readonly stopping: AbortSignal;
 }
@@ -66,7 +72,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
       connectionsCheckingInterval: 5_000,
       shouldUpgradeCallback: isWebSocket,
     },
-    requestTimeout: bodyTimeouts.part.totalMs,
+    requestTimeout: bodyTimeouts.recording.totalMs,
     keepAliveTimeout: 65_000,
     bodyLimit: 4 * 1024 * 1024,
     frameworkErrors: sendProblem,

@@ -25,12 +25,15 @@ import { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
 import type { S3BlobStore } from './stores/s3-blob-store.ts';
 import { openThreadedStores } from './stores/threaded-stores.ts';
+import type { WebhookStore } from './stores/webhook-store.ts';
 import { Streams, type StreamTimes } from './streaming/streams.ts';
+import { Webhooks, type WebhookTimes } from './webhooks/webhooks.ts';
 
 /** The one place where implementations are chosen and put together; the command line and the tests use it too. */
 export interface Stores {
   readonly requests: RequestStore;
   readonly keys: KeyStore;
+  readonly webhooks: WebhookStore;
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
   /** Where keys are kept, in words. */
@@ -99,9 +102,9 @@ async function openEmbedded(
 /** Loaded only where it is used, as S3 is: one process on one machine needs neither. */
 async function openPostgres(url: string, { secret }: StoreSettings, { now }: StoreOptions): Promise<Rows> {
   const { openPostgresStores } = await import('./stores/postgres-stores.ts');
-  const { requests, keys, close, ...stores } = await openPostgresStores({ url, now });
+  const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now });
   const presigner = secret ? Presigner.of(secret, now) : new Presigner(await stores.secret(), now);
-  return { requests, keys, close, presigner, shared: stores, place: 'the PostgreSQL database' };
+  return { requests, keys, webhooks, close, presigner, shared: stores, place: 'the PostgreSQL database' };
 }
 
 async function openS3(settings: StoreSettings, { now }: StoreOptions): Promise<S3BlobStore> {
@@ -117,10 +120,14 @@ async function openS3(settings: StoreSettings, { now }: StoreOptions): Promise<S
   });
 }
 
-/** A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most. */
+/**
+ * A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most, a
+ * whole recording in one call 1 GiB.
+ */
 const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
   clip: { idleMs: 10_000, totalMs: 30_000 },
   part: { idleMs: 30_000, totalMs: 15 * 60_000 },
+  recording: { idleMs: 30_000, totalMs: 60 * 60_000 },
 };
 
 export interface Parts {
@@ -133,6 +140,7 @@ export interface Parts {
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly processorTimes?: Partial<ProcessorTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
+  readonly webhookTimes?: Partial<WebhookTimes>;
   readonly now?: () => number;
 }
 
@@ -148,12 +156,21 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     ...(now && { now }),
   });
+  const webhooks = new Webhooks({
+    store: parts.stores.webhooks,
+    allowPrivate: settings.webhookPrivate,
+    presigner,
+    metrics: asynchMetrics,
+    logger,
+    ...(parts.webhookTimes && { times: parts.webhookTimes }),
+  });
   const processor = new AsynchProcessor({
     requests,
     blobs,
     classifier,
     metrics: asynchMetrics,
     logger,
+    onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
     ...(parts.processorTimes && { times: parts.processorTimes }),
   });
@@ -162,7 +179,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     requests,
     blobs,
     metrics: asynchMetrics,
-    timeouts: bodyTimeouts.part,
+    timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
     onQueued: () => processor.wake(),
   });
@@ -170,7 +187,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     requests,
     blobs,
     logger,
-    orphanAfterMs: bodyTimeouts.part.totalMs + 60_000,
+    orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     also: async () => {
       if (shared === undefined) await eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000);
@@ -191,6 +208,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     uploads,
     processor,
     streams,
+    webhooks,
     bodyTimeouts,
     stopping,
   };
@@ -240,9 +258,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });
-  const { processor } = services;
+  const { processor, webhooks } = services;
   if (settings.role !== 'api') {
     processor.start();
+    webhooks.start();
     stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.drop(id) });
   }
   sweep.start();
@@ -274,7 +293,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
       const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
-      await Promise.all([services.processor.stop(), sweep.stop()]);
+      await Promise.all([processor.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
       await cleanUp.disposeAsync();

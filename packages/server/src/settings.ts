@@ -86,6 +86,12 @@ export const SETTINGS = {
     'Open streams for each key; 0 is no limit',
     integer(0, 1_000_000),
   ),
+  webhookPrivate: setting(
+    'SERVICE_WEBHOOK_PRIVATE',
+    'false',
+    'true: webhooks may also go to http and to private and loopback addresses',
+    trueOrFalse,
+  ),
   corsOrigins: setting(
     'SERVICE_CORS_ORIGINS',
     '',
@@ -227,6 +233,10 @@ function oneOf<T extends string>(choices: readonly T[]): (text: string) => T {
     if (choice === undefined) throw new Error(`one of ${choices.join(', ')}`);
     return choice;
   };
+}
+
+function trueOrFalse(value: string): boolean {
+  return oneOf(['true', 'false'])(value) === 'true';
 }
 
 function workers(value: string): number | 'auto' {

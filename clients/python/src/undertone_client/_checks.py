@@ -6,6 +6,8 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import httpx
+
 from .errors import ConfigError
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 
 MODEL_IDS = ("4emotions", "5emotions", "7emotions")
+CHANNEL_MODES = ("mix", "separate")
+STATUSES = ("uploading", "queued", "processing", "completed", "failed", "expired")
+MAX_LABEL_LENGTH = 100
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ NUMBERS = {
     "max_tries": Range(20, 1, 100, "tries"),
     "interval": Range(5000, 1000, 60_000, "milliseconds"),
     "interval_seconds": Range(5, 1, 60, "seconds"),
+    "concurrency": Range(4, 1, 64, "recordings at the same time"),
+    "limit": Range(50, 1, 200, "requests"),
 }
 
 
@@ -68,6 +75,34 @@ def model_problem(model: Any) -> str | None:
     if model is None or model in MODEL_IDS:
         return None
     return f"There is no model {model!r}: choose one of {', '.join(MODEL_IDS)}."
+
+
+def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
+    """List the choices when this is not one of them."""
+    if value is None or value in choices:
+        return None
+    return f"{name} is {value!r}: choose one of {', '.join(choices)}."
+
+
+def label_problem(label: Any) -> str | None:
+    """Say how long a label may be."""
+    if label is None or (isinstance(label, str) and 1 <= len(label) <= MAX_LABEL_LENGTH):
+        return None
+    return f"label is {label!r}: give 1 to {MAX_LABEL_LENGTH} characters."
+
+
+def url_problem(name: str, value: Any) -> str | None:
+    """Say what is wrong with an address."""
+    hint = "give a full address that begins with http:// or https://"
+    try:
+        url = httpx.URL(value)
+    except (TypeError, ValueError, httpx.InvalidURL):
+        return f"{name} is not an address: {hint}."
+    if url.scheme not in ("http", "https") or not url.host or " " in url.host:
+        return f"{name} is not an address: {hint}."
+    if url.userinfo:
+        return f"{name} contains a user name or password: {hint}, without them."
+    return None
 
 
 def raise_if_any(problems: Iterable[str | None]) -> None:

@@ -13,7 +13,7 @@ from .async_stream import AsyncEmotionStream
 from .stream import EmotionStream
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Iterator
 
     from typing_extensions import Concatenate, ParamSpec
 
@@ -107,6 +107,28 @@ def _blocking(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> 
     return run
 
 
+def _iterating(method: Callable[Concatenate[Any, P], AsyncIterator[T]]) -> Callable[Concatenate[Any, P], Iterator[T]]:
+    """Make a generator of one of the async client's; the work goes on in the background between two items."""
+
+    @functools.wraps(method)
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        portal: Portal = self._portal
+        items: Any = method(self._interface, *args, **kwargs)
+
+        async def following() -> tuple[T] | None:
+            async for item in items:
+                return (item,)
+            return None
+
+        try:
+            while (item := portal.run(following())) is not None:
+                yield item[0]
+        finally:
+            portal.run(items.aclose())
+
+    return run
+
+
 class _Interface:
     def __init__(self, interface: AsyncDiscrete | AsyncAsynch, portal: Portal) -> None:
         self._interface = interface
@@ -117,12 +139,16 @@ class Discrete(_Interface):
     """Short recordings of 4 to 10 seconds, answered at once."""
 
     emotions = _blocking(AsyncDiscrete.emotions)
+    many = _iterating(AsyncDiscrete.many)
 
 
 class Asynch(_Interface):
     """Long recordings: send one, then ask for its time line."""
 
     upload = _blocking(AsyncAsynch.upload)
+    submit = _blocking(AsyncAsynch.submit)
     emotions = _blocking(AsyncAsynch.emotions)
     classify = _blocking(AsyncAsynch.classify)
+    list = _blocking(AsyncAsynch.list)
+    webhook_secret = _blocking(AsyncAsynch.webhook_secret)
     delete = _blocking(AsyncAsynch.delete)

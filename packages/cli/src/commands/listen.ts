@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import {
   formatTimestamp,
+  MIN_SPEECH_SECONDS,
   type ModelId,
   SAMPLE_RATE,
   STREAM_ENCODINGS,
@@ -11,8 +12,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addServerFlags, connect, writeStatus } from '../client.ts';
 import { inRealTime, type LiveAudio, openLiveAudio, type RawFlags } from '../live-audio.ts';
 import { modelFlag } from '../settings-flags.ts';
-import { cell, row } from '../timeline.ts';
+import { labelOf, row, sign } from '../timeline.ts';
 import { UserError } from '../user-error.ts';
+import { NO_SPEECH } from '../words.ts';
 
 const MORE = `
 A file is played at the speed of speech; \`-\`, or nothing, is standard input, heard as it comes. WAV says itself what it is; for
@@ -108,12 +110,17 @@ async function show(
   live: LiveLine,
 ): Promise<void> {
   for await (const prediction of stream) {
-    const { t, channel, main_emotion: emotion, confidence } = prediction;
+    const { t, channel, confidence } = prediction;
     const who = format.channels > 1 ? `${channel === 0 ? 'left ' : 'right'} ` : '';
     writeStatus('');
-    process.stdout.write(`${json ? JSON.stringify(prediction) : who + row({ t, emotion, confidence })}\n`);
+    const line = row({ name: t.padStart(6), channel: undefined, heard: heardIn(prediction), confidence });
+    process.stdout.write(`${json ? JSON.stringify(prediction) : who + line}\n`);
     live.heard(prediction);
   }
+}
+
+function heardIn({ main_emotion, speech_seconds }: StreamPrediction) {
+  return speech_seconds < MIN_SPEECH_SECONDS ? NO_SPEECH : main_emotion;
 }
 
 /** The time, and every emotion so far as a strip. */
@@ -127,8 +134,8 @@ class LiveLine {
     this.#draw();
   }
 
-  heard({ main_emotion: emotion, confidence }: StreamPrediction): void {
-    this.#cells.push(cell({ emotion, confidence }));
+  heard(prediction: StreamPrediction): void {
+    this.#cells.push(sign(labelOf({ heard: heardIn(prediction), confidence: prediction.confidence })));
     this.#draw();
   }
 

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './undertone.ts';
 
-export const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs/OPERATIONS.md', 'docs/ARCHITECTURE.md'];
+export const DOCUMENTS = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'docs/OPERATIONS.md',
+  'docs/ARCHITECTURE.md',
+  'docs/LONG_RECORDINGS.md',
+];
 
 /** A fenced block: ```LANGUAGE MARK */
 export interface Block {

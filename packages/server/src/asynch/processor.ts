@@ -42,9 +42,17 @@ interface ProcessorOptions {
   readonly classifier: Classifier;
   readonly metrics: AsynchMetrics;
   readonly logger: FastifyBaseLogger;
+  /** A request is completed or failed: somebody may have to be told. */
+  readonly onFinished: () => void;
   /** Recordings processed at the same time. */
   readonly jobs: number;
   readonly times?: Partial<ProcessorTimes>;
+}
+
+interface Finished {
+  readonly outcome: Outcome;
+  /** How long the recording is, when it could be read. */
+  readonly seconds?: number;
 }
 
 /**
@@ -115,7 +123,7 @@ export class AsynchProcessor {
   }
 
   async #process(claim: Claim): Promise<void> {
-    const { requests, metrics, logger } = this.#options;
+    const { requests, metrics, logger, onFinished } = this.#options;
     const { request, lease, failedAttempts } = claim;
     const dropped = new AbortController();
     let progress = 0;
@@ -129,16 +137,17 @@ export class AsynchProcessor {
       );
     }, this.#times.renewEveryMs);
     try {
-      const outcome =
+      const { outcome, seconds }: Finished =
         failedAttempts >= ASYNCH_LIMITS.maxAttempts
-          ? { failure: tooManyAttempts(failedAttempts) }
+          ? { outcome: { failure: tooManyAttempts(failedAttempts) } }
           : await this.#classify(request, dropped.signal, (share) => {
               progress = share;
             });
-      const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome));
+      const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome, seconds));
       if (stored) metrics.jobs.inc({ outcome: 'result' in outcome ? 'completed' : 'failed' });
       // Not stored: it is somebody else's now, or an earlier try was written without our knowing.
       else if ((await requests.needingBlobs([request.id])).length > 0) return;
+      onFinished();
       await this.#eraseAudio(request.id);
     } catch (error) {
       if (dropped.signal.aborted) return;
@@ -161,23 +170,25 @@ export class AsynchProcessor {
     request: AsynchRequest,
     dropped: AbortSignal,
     onProgress: (share: number) => void,
-  ): Promise<Outcome> {
+  ): Promise<Finished> {
     const { requests, blobs, classifier, metrics } = this.#options;
     const start = performance.now();
     if (!classifier.catalog.models.some(({ id }) => id === request.model)) {
-      return { failure: modelIsGone(request.model) };
+      return { outcome: { failure: modelIsGone(request.model) } };
     }
     try {
       const source = joinParts(blobs, request.id, await requests.parts(request.id));
-      const { steps, seconds } = await classifier.classifyRecording(source, {
+      const prediction = await classifier.classifyRecording(source, {
         stepSeconds: request.intervalSeconds,
+        channels: request.channels,
         signal: AbortSignal.any([dropped, this.#stopping.signal]),
         onProgress,
       });
-      metrics.observeJob((performance.now() - start) / 1000, seconds);
-      return { result: writeResult(request, steps) };
+      metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
+      const seconds = Number(prediction.seconds.toFixed(3));
+      return { outcome: { result: writeResult(request, prediction, classifier.weightsName) }, seconds };
     } catch (error) {
-      if (error instanceof AudioError) return { failure: asFailure(error) };
+      if (error instanceof AudioError) return { outcome: { failure: asFailure(error) } };
       throw error;
     }
   }

@@ -11,7 +11,11 @@ import {
   PendingResult,
   Problem,
   RateLimitStatus,
+  RequestList,
   StatusResult,
+  UploadStatus,
+  WebhookEvent,
+  WebhookSecret,
 } from '@undertone/contract/schemas';
 import type { FastifyInstance } from 'fastify';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -36,6 +40,10 @@ const SHARED = [
   AsynchResult,
   StatusResult,
   RateLimitStatus,
+  UploadStatus,
+  RequestList,
+  WebhookSecret,
+  WebhookEvent,
 ];
 
 /** Collects the description of every route registered after it. */

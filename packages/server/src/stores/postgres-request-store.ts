@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS, type RequestState } from '@undertone/contract';
 import type { PostgresDatabase, Query, Values } from './postgres-database.ts';
+import { asRequest, asSeen, ERASED, NEW_COLUMNS, newValues, type RequestRow } from './request-row.ts';
 import type {
   AddedPart,
   AsynchRequest,
   Claim,
+  CreatedOnce,
   Failure,
+  Idempotency,
+  ListOptions,
   NewRequest,
   Outcome,
   Part,
@@ -14,20 +18,6 @@ import type {
 } from './request-store.ts';
 import { TOMBSTONE_MS } from './tombstones.ts';
 import { StoreUnavailableError } from './unavailable.ts';
-
-interface Row {
-  id: string;
-  owner: string;
-  upload_id: string;
-  model: string;
-  interval_seconds: number;
-  part_count: number;
-  state: RequestState | 'deleted';
-  progress: number;
-  failed_attempts: number;
-  created_at: number;
-  expires_at: number;
-}
 
 /** Where processes tell each other what happened: `queued`, or `over ID`. */
 export const CHANNEL = 'undertone';
@@ -39,6 +29,11 @@ const USED_BY_OWNER = `
   (SELECT coalesce(sum(stored_bytes), 0)::bigint FROM requests AS own
    WHERE own.owner = requests.owner AND stored_bytes > 0)`;
 
+const INSERT = `
+  INSERT INTO requests (${NEW_COLUMNS})
+  VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :channels, :label, :webhookUrl, :partCount,
+    :key, :query, 'uploading', :now + :uploadLeaseMs::bigint, :now, :now + :retentionMs) RETURNING *`;
+
 export class PostgresRequestStore implements RequestStore {
   readonly #database: PostgresDatabase;
   /** Of claims that failed: the database may have made them all the same, and then nobody works under them. */
@@ -49,25 +44,79 @@ export class PostgresRequestStore implements RequestStore {
   }
 
   async create(request: NewRequest): Promise<AsynchRequest> {
-    const row = await this.#database.get<Row>(
-      `INSERT INTO requests (id, owner, upload_id, model, interval_seconds, part_count, state, created_at, expires_at)
-       VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :partCount, 'uploading', :now, :now + :retentionMs)
-       RETURNING *`,
-      { ...request, retentionMs: ASYNCH_LIMITS.retentionSeconds * 1000 },
+    const row = await this.#database.get<RequestRow>(INSERT, newRow(request));
+    return asRequest(row as RequestRow, 'uploading', 0);
+  }
+
+  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce> {
+    const { owner } = request;
+    const { key, query: sameQuery } = idempotency;
+    return this.#database.transaction(async (query): Promise<CreatedOnce> => {
+      // One at a time: two calls with one key make one request.
+      await query('SELECT pg_advisory_xact_lock(hashtextextended(:owner::text || :key::text, 0))', {
+        owner,
+        key,
+      });
+      const mine = 'owner = :owner AND idempotency_key = :key';
+      const {
+        rows: [found],
+      } = await query<RequestRow & { living: boolean; running: boolean }>(
+        `SELECT *, expires_at > :now AS living, lease_until > :now AS running FROM requests WHERE ${mine}`,
+        { owner, key },
+      );
+      if (found?.living) {
+        if (found.idempotency_query !== sameQuery) return { inUse: 'other_query' };
+        if (found.state !== 'uploading' || found.lease_until === null) {
+          const { state, progress } = found;
+          return { request: asRequest(found, state as RequestState, progress), isNew: false };
+        }
+        if (found.running) return { inUse: 'still_running' };
+        await endRequests(query, 'deleted', 'id = :id', { id: found.id });
+      } else if (found !== undefined) {
+        await query(`UPDATE requests SET idempotency_key = NULL WHERE ${mine}`, { owner, key });
+      }
+      const { rows } = await query<RequestRow>(INSERT, newRow(request, idempotency));
+      return { request: asRequest(rows[0] as RequestRow, 'uploading', 0), isNew: true };
+    });
+  }
+
+  async renewUpload(id: string, { leaseMs }: { leaseMs: number }): Promise<void> {
+    await this.#database.run(
+      `UPDATE requests SET lease_until = :now + :leaseMs::bigint
+       WHERE id = :id AND state = 'uploading' AND lease_until IS NOT NULL`,
+      { id, leaseMs },
     );
-    return asRequest(row as Row, 'uploading', 0);
+  }
+
+  async list(owner: string, { limit, state, after }: ListOptions): Promise<AsynchRequest[]> {
+    const expired = state === 'expired';
+    const within = expired
+      ? `expires_at <= :now AND expires_at > :now - ${TOMBSTONE_MS}`
+      : 'expires_at > :now AND (:state::text IS NULL OR state = :state)';
+    const rows = await this.#database.all<RequestRow & { arrived: number }>(
+      `SELECT *, (SELECT count(*) FROM parts WHERE request_id = requests.id AND state = 'uploading') AS arrived
+       FROM requests WHERE owner = :owner AND state <> 'deleted' AND ${within}
+         AND (created_at, id) < (:afterTime::bigint, :afterId)
+       ORDER BY created_at DESC, id DESC LIMIT :limit`,
+      {
+        owner,
+        limit,
+        ...(!expired && { state: state ?? null }),
+        afterTime: after?.createdAt ?? Number.MAX_SAFE_INTEGER,
+        afterId: after?.id ?? '',
+      },
+    );
+    return rows.map((row) => asSeen(row, expired));
   }
 
   async find(id: string): Promise<AsynchRequest | null> {
-    const row = await this.#database.get<Row & { arrived: number; expired: boolean }>(
+    const row = await this.#database.get<RequestRow & { arrived: number; expired: boolean }>(
       `SELECT *, expires_at <= :now AS expired,
          (SELECT count(*) FROM parts WHERE request_id = :id AND state = 'uploading') AS arrived
        FROM requests WHERE id = :id AND expires_at > :now - ${TOMBSTONE_MS}`,
       { id },
     );
-    if (row === undefined || row.state === 'deleted') return null;
-    const state = row.expired ? 'expired' : row.state;
-    return asRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
+    return row === undefined || row.state === 'deleted' ? null : asSeen(row, row.expired);
   }
 
   async usage(id: string, number: number): Promise<{ bytesOfOtherParts: number; bytesOfOwner: number }> {
@@ -144,7 +193,7 @@ export class PostgresRequestStore implements RequestStore {
   complete(id: string, etags: ReadonlyMap<number, string>): Promise<boolean> {
     return this.#changes(
       `WITH done AS (
-         UPDATE requests SET state = 'queued', progress = 0, queued_at = :now
+         UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL
          WHERE id = :id AND state = 'uploading' AND expires_at > :now
            AND part_count = :count
            AND part_count = (SELECT count(*) FROM parts WHERE request_id = :id)
@@ -161,7 +210,7 @@ export class PostgresRequestStore implements RequestStore {
     const lease = randomUUID();
     const lost = this.#lostLeases;
     try {
-      const row = await this.#database.get<Row>(
+      const row = await this.#database.get<RequestRow>(
         `UPDATE requests SET state = 'processing', lease = :lease, lease_until = :now + :leaseMs, progress = 0,
            failed_attempts = failed_attempts + (state = 'processing' AND lease <> ALL(:lost::text[]))::int
          WHERE id = (
@@ -204,15 +253,27 @@ export class PostgresRequestStore implements RequestStore {
     );
   }
 
-  finish(id: string, lease: string, outcome: Outcome): Promise<boolean> {
+  finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean> {
     const result = 'result' in outcome ? outcome.result : null;
     const failure = 'failure' in outcome ? JSON.stringify(outcome.failure) : null;
     return this.#changes(
       `WITH done AS (
-         UPDATE requests SET state = :state, progress = 1, queued_at = NULL, lease = NULL, lease_until = NULL
-         WHERE ${HELD} RETURNING id)
+         UPDATE requests SET state = :state, progress = 1, duration_seconds = :seconds, queued_at = NULL, lease = NULL,
+           lease_until = NULL
+         WHERE ${HELD} RETURNING id, webhook_url),
+       told AS (
+         INSERT INTO webhooks (id, request_id, created_at, due_at)
+         SELECT :webhook, id, :now, :now FROM done WHERE webhook_url IS NOT NULL)
        INSERT INTO results SELECT id, :result, :failure FROM done`,
-      { id, lease, result, failure, state: result === null ? 'failed' : 'completed' },
+      {
+        id,
+        lease,
+        result,
+        failure,
+        state: result === null ? 'failed' : 'completed',
+        seconds: durationSeconds ?? null,
+        webhook: randomUUID(),
+      },
     );
   }
 
@@ -237,7 +298,7 @@ export class PostgresRequestStore implements RequestStore {
 
   delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'> {
     return this.#database.transaction(async (query) => {
-      const found = await query<Pick<Row, 'state'>>(
+      const found = await query<Pick<RequestRow, 'state'>>(
         `SELECT state FROM requests
          WHERE id = :id AND owner = :owner AND expires_at > :now - ${TOMBSTONE_MS} FOR UPDATE`,
         { id, owner },
@@ -253,6 +314,7 @@ export class PostgresRequestStore implements RequestStore {
     await this.#database.transaction(async (query) => {
       const alive = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed')`;
       await endRequests(query, 'expired', `${alive} AND expires_at <= :now`, {});
+      await endRequests(query, 'deleted', `state = 'uploading' AND lease_until < :now`, {});
       await query(
         `DELETE FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= :now - ${TOMBSTONE_MS}`,
       );
@@ -299,26 +361,17 @@ export async function endRequests(
     `WITH due AS (SELECT id, state FROM requests WHERE ${where} ORDER BY id FOR UPDATE),
        no_parts AS (DELETE FROM parts USING due WHERE request_id = due.id),
        no_results AS (DELETE FROM results USING due WHERE request_id = due.id),
-       ended AS (
-         UPDATE requests SET state = '${state}', upload_id = '', model = '', interval_seconds = 0, part_count = 0,
-           progress = 0, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0
-         FROM due WHERE requests.id = due.id)
+       no_webhooks AS (DELETE FROM webhooks USING due WHERE request_id = due.id),
+       ended AS (UPDATE requests SET state = '${state}', ${ERASED} FROM due WHERE requests.id = due.id)
      SELECT pg_notify('${CHANNEL}', 'over ' || id) FROM due WHERE state = 'processing'`,
     values,
   );
 }
 
-function asRequest(row: Row, state: RequestState, progress: number): AsynchRequest {
+function newRow(request: NewRequest, idempotency?: Idempotency): Values {
   return {
-    id: row.id,
-    owner: row.owner,
-    uploadId: row.upload_id,
-    model: row.model,
-    intervalSeconds: row.interval_seconds,
-    partCount: row.part_count,
-    state,
-    progress,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    ...newValues(request, idempotency),
+    uploadLeaseMs: request.uploadLeaseMs ?? null,
+    retentionMs: ASYNCH_LIMITS.retentionSeconds * 1000,
   };
 }

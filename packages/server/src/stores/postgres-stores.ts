@@ -7,6 +7,7 @@ import { PostgresEvents } from './postgres-events.ts';
 import { PostgresKeyStore } from './postgres-key-store.ts';
 import { migratePostgres } from './postgres-migrations.ts';
 import { PostgresRequestStore } from './postgres-request-store.ts';
+import { PostgresWebhookStore } from './postgres-webhook-store.ts';
 import type { RequestEvents } from './request-store.ts';
 
 export interface PostgresStores extends Stores {
@@ -30,6 +31,7 @@ export async function openPostgresStores(options: PostgresOptions): Promise<Post
     database,
     requests: new PostgresRequestStore(database),
     keys: new PostgresKeyStore(database),
+    webhooks: new PostgresWebhookStore(database),
     makeBuckets: (kind, perMinute) => new PostgresBuckets(database, kind, perMinute),
     secret: () => readSecret(database),
     listen: (listener) => events.start(listener),

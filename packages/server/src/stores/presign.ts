@@ -48,6 +48,11 @@ export class Presigner {
     }
   }
 
+  /** A secret of its own for one purpose, always the same: nobody can tell one from another, or find this one out. */
+  derive(purpose: string): Buffer {
+    return createHmac('sha256', this.#secret).update(`derive ${purpose}`).digest();
+  }
+
   async urls({ id, expiresAt, baseUrl }: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]> {
     const expires = Math.floor(expiresAt / 1000);
     const urls: PartUrl[] = [];

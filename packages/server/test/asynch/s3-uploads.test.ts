@@ -1,10 +1,12 @@
 // Uploads whose parts never pass through the server: what `complete` and the sweep make of them.
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { API_KEY_HEADER, type UploadStatus } from '@undertone/contract';
 import { S3_CREDENTIALS, S3Server } from '../stores/support/s3-server.ts';
 import { testApp } from '../support/app.ts';
+import { head, RawClient } from '../support/socket.ts';
 import { wav } from '../support/wav.ts';
-import { AsynchClient, putPart } from './support/client.ts';
+import { AsynchClient, putPart, type Upload } from './support/client.ts';
 import { problemOf } from './support/problem.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);
@@ -38,6 +40,43 @@ describe('uploads straight to S3', () => {
     );
     while ((await left()).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await service.services.processor.stop();
+  });
+
+  test('a whole recording in one call passes through the server; one that breaks off leaves nothing', async () => {
+    const init = { method: 'POST', body: new Blob([recording]).stream(), duplex: 'half' } as RequestInit;
+    const response = await client.call('/requests', init);
+    assert.equal(response.status, 202);
+    const { request_id } = (await response.json()) as { request_id: string };
+    const [part] = await service.stores.requests.parts(request_id);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of service.stores.blobs.read(request_id, part?.blob ?? '')) chunks.push(chunk);
+    assert.ok(Buffer.concat(chunks).equals(recording));
+    await client.delete(request_id);
+    const { port } = await service.listen();
+    const headers = { [API_KEY_HEADER]: service.key, 'content-length': 900_000 };
+    const cut = new RawClient(port).send(head('POST', '/v1/asynch/requests', headers)).send(recording);
+    const uploading = async () => (await service.stores.requests.countByState()).uploading ?? 0;
+    while ((await uploading()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    cut.destroy();
+    while ((await uploading()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.deepEqual(await left(), []);
+  });
+
+  test('an interrupted upload is told what has arrived, with new addresses for the rest', async () => {
+    const begun = (await (await client.initiate({ part_count: 3 })).json()) as Upload;
+    const put = await putPart(begun.presigned_urls[1]?.url ?? '', recording);
+    const state = (await (await client.call(`/upload/${begun.request_id}`)).json()) as UploadStatus;
+    assert.deepEqual(state.parts, [
+      { PartNumber: 2, ETag: put.headers.get('etag'), bytes: recording.length },
+    ]);
+    assert.deepEqual(
+      state.presigned_urls.map(({ part_number, url }) => [part_number, url.startsWith(s3.endpoint)]),
+      [
+        [1, true],
+        [3, true],
+      ],
+    );
+    await client.delete(begun.request_id);
   });
 
   test('missing and wrong parts are named, and the upload stays open', async () => {

@@ -10,6 +10,7 @@ import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
 import { START, type StoresFactory } from './support/factories.ts';
 import { PostgresCluster } from './support/postgres-cluster.ts';
+import { webhookStoreSuite } from './webhook-store-suite.ts';
 
 let cluster: PostgresCluster;
 before(async () => {
@@ -46,6 +47,7 @@ const postgres: StoresFactory = {
 
 requestStoreSuite(postgres);
 keyStoreSuite(postgres);
+webhookStoreSuite(postgres);
 requestStateMachineSuite(postgres, 6);
 
 const NEW_REQUEST = { owner: 'o', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };

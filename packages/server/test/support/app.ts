@@ -81,6 +81,7 @@ export async function testApp(env: Record<string, string> = {}, options: TestOpt
     app.server.closeAllConnections();
     await closed;
     await services.processor.stop();
+    await services.webhooks.stop();
     await sweep.stop();
     await services.authenticator.close();
     metrics.close();
