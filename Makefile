@@ -21,10 +21,17 @@ help:
 serve: install
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" exec node packages/cli/bin/undertone.js serve
 
-install: node_modules/.installed
+install: node_modules/.installed packages/playground/dist/index.html
 
 node_modules/.installed: package.json package-lock.json $(wildcard packages/*/package.json)
 	$(NPM) ci
+	@touch $@
+
+# The page that the server shows. npm builds it as well; this is for when its sources have changed since.
+PAGE := $(shell find packages/playground packages/sdk/src packages/contract/src examples/voices docs/*.md -type f \
+	-not -path '*/dist*' -not -path '*/test/*')
+packages/playground/dist/index.html: $(PAGE) node_modules/.installed
+	@node_modules/.bin/node packages/playground/scripts/build.ts
 	@touch $@
 
 check: install

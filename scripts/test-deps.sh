@@ -23,6 +23,7 @@ has_postgres() {
   command -v initdb || ls /usr/lib/postgresql/*/bin/initdb
 }
 
+need chromium 'the page is tested in a real browser' command -v "${CHROMIUM:-chromium}"
 need curl 'the examples of the README are run' command -v curl
 need ffmpeg 'recordings that are not WAV' command -v ffmpeg
 need libopus0 'the training corpora are kept in Opus' has_library libopus.so.0

@@ -53,6 +53,10 @@ def public(owner: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(owner).items() if not name.startswith("_") and callable(value)}
 
 
+def waits(method: Any) -> bool:
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+
+
 def twins() -> list[tuple[type, type]]:
     blocking, waiting = EmotionClient("k"), AsyncEmotionClient("k")
     return [
@@ -76,9 +80,8 @@ def test_both_clients_have_the_same_names_parameters_and_defaults(pair: tuple[ty
         assert [(item.name, item.kind, item.default) for item in ours.values()] == [
             (item.name, item.kind, item.default) for item in theirs.values()
         ]
-        waits = inspect.iscoroutinefunction(other[name]) or inspect.isasyncgenfunction(other[name])
-        assert waits == (name not in AT_ONCE)
-        assert not (inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
+        assert waits(other[name]) == (name not in AT_ONCE)
+        assert not waits(method)
 
 
 def test_both_clients_have_the_same_settings() -> None:

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { addClassify } from './commands/classify.ts';
+import { addCompletion } from './commands/completion.ts';
 import { addDelete } from './commands/delete.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKeys } from './commands/keys.ts';
@@ -69,5 +70,6 @@ function buildProgram(): Command {
   addDoctor(program);
   addMigrate(program);
   addMove(program);
+  addCompletion(program);
   return program;
 }

@@ -103,7 +103,10 @@ function srtTime(seconds: number): string {
   return `${pad(seconds / SRT_HOUR)}:${pad((seconds / 60) % 60)}:${pad(seconds % 60)},${millis}`;
 }
 
-/** One strip for each channel, what its signs mean, and a row for each stretch of one emotion, or for each step. */
+/**
+ * A row for each stretch of one emotion, or for each step. The summary comes last, where it stays in view: one strip for
+ * each channel and what its signs mean.
+ */
 function draw({ segments }: AsynchResult, steps: readonly Step[], details: boolean): string {
   const channels = [...Map.groupBy(steps, ({ channel }) => channel)];
   const strips = channels.map(([channel, own]) => {
@@ -127,7 +130,7 @@ function draw({ segments }: AsynchResult, steps: readonly Step[], details: boole
             confidence: segment.confidence,
           }),
         );
-  return [...strips, legend(steps), '', ...rows].join('\n');
+  return [...rows, '', ...strips, legend(steps)].join('\n');
 }
 
 /** As many cells as fit; one that stands for several steps shows what weighs most in them. */
@@ -151,13 +154,8 @@ export function labelOf({ heard, confidence }: Pick<Step, 'heard' | 'confidence'
   return heard !== NO_SPEECH && confidence < ADVISED_MIN_CONFIDENCE ? UNSURE : heard;
 }
 
-/** One cell of a strip: a coloured block, or a letter where there is no colour. */
-export function cell(step: Pick<Step, 'heard' | 'confidence'>): string {
-  return sign(labelOf(step));
-}
-
 /** One character for an emotion, or for what is none. */
-function sign(label: string): string {
+export function sign(label: string): string {
   const mark = MARKS[label as keyof typeof MARKS];
   if (mark !== undefined) return paint('dim', mark);
   const coloured = paint(COLOURS[label as Emotion], '█');
@@ -190,7 +188,6 @@ interface Row {
   readonly confidence: number;
 }
 
-/** When, what and how sure, with a bar. */
 export function row({ name, channel, heard, confidence }: Row): string {
   const place = channel === undefined ? name : `${name}  ${channel}`;
   if (heard === NO_SPEECH) return paint('dim', `${place}  ${NO_SPEECH}`);

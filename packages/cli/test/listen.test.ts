@@ -78,8 +78,8 @@ test('two channels have rows of their own', async () => {
     stdout
       .trimEnd()
       .split('\n')
-      .map((line) => line.trim().split(/\s+/)[1]),
-    ['0', '1', '0', '1'],
+      .map((line) => line.split(' ')[0]),
+    ['left', 'right', 'left', 'right'],
   );
 });
 

@@ -17,6 +17,7 @@ import type { Authenticator } from './keys/authenticator.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
 import type { Metrics } from './operations/metrics.ts';
 import { operationRoutes } from './operations/routes.ts';
+import { servePage } from './page.ts';
 import type { Settings } from './settings.ts';
 import type { BlobStore } from './stores/blob-store.ts';
 import type { Presigner } from './stores/presign.ts';
@@ -110,6 +111,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
   await app.register(streamRoutes, services);
   await app.register(operationRoutes, services);
   await serveOpenApi(app);
+  await servePage(app, services);
   refuseOtherMethods();
   return app;
 }

@@ -222,7 +222,7 @@ export interface RunningServer {
   readonly app: FastifyInstance;
   readonly url: string;
   /** A key made by this start because there was none; shown here and never again. */
-  readonly firstKey: { key: string; keptIn: string } | null;
+  readonly firstKey: string | null;
   stop(): Promise<void>;
 }
 
@@ -269,9 +269,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   }
   sweep.start();
 
-  const firstKey = (await needsKey(settings, stores))
-    ? { key: (await stores.keys.create('first start')).key, keptIn: stores.place }
-    : null;
+  const firstKey = (await needsKey(settings, stores)) ? (await stores.keys.create('first start')).key : null;
   const url = settings.publicUrl || addressOf(app);
   const ffmpeg = await findFfmpeg();
   logger.info(

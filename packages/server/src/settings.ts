@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
+import { defaultDataDir } from './first-start.ts';
 
 interface Setting<T> {
   readonly env: string;
@@ -40,7 +41,12 @@ export const SETTINGS = {
     'What clients reach this server under, when it is not http://HOST:PORT',
     baseUrl,
   ),
-  dataDir: setting('SERVICE_DATA_DIR', '.undertone', 'Folder for keys and uploads', (dir) => resolve(dir)),
+  dataDir: setting(
+    'SERVICE_DATA_DIR',
+    '',
+    'Folder for keys and uploads; by default .undertone in the clone, or undertone in the XDG data folder elsewhere',
+    (dir) => resolve(dir || defaultDataDir()),
+  ),
   apiKey: setting('SERVICE_API_KEY', '', 'A key to accept beside those made with `undertone keys`', apiKey),
   weights: setting(
     'SERVICE_WEIGHTS',

@@ -59,11 +59,24 @@ describe('the page to read', () => {
       assert.ok(body.includes(`id="shape-${name}"`));
   });
 
-  test('needs nothing from elsewhere, and its policy allows its own style alone', async () => {
+  test('needs nothing from elsewhere, and its policy allows its own style and the script of this server', async () => {
     const { body, headers } = await service.app.inject({ url: PATHS.docs });
-    assert.doesNotMatch(body, /https?:\/\/|<script|<link|<img|\sstyle=|\son\w+=/);
-    const style = /<style>([\s\S]*)<\/style>/.exec(body)?.[1] ?? '';
+    const [, style = '', rest = ''] = /<style>([\s\S]*)<\/style>([\s\S]*)$/.exec(body) ?? [];
+    assert.doesNotMatch(rest.replaceAll(/<pre[\s\S]*?<\/pre>/g, ''), /https?:\/\/|<img|\sstyle=|\son\w+=/);
+    assert.deepEqual(body.match(/<(script|link)[^>]*>/g), [
+      '<link rel="icon" href="/page/icon.svg" type="image/svg+xml">',
+      '<script type="module" src="/page/docs.js">',
+    ]);
     const hash = createHash('sha256').update(style).digest('base64');
-    assert.ok(String(headers['content-security-policy']).includes(`style-src 'sha256-${hash}'`));
+    const policy = String(headers['content-security-policy']);
+    assert.ok(policy.includes(`style-src 'sha256-${hash}'; script-src 'self'; connect-src 'self'`));
+  });
+
+  test('has samples in three languages for every operation', async () => {
+    const { body } = await service.app.inject({ url: PATHS.docs });
+    const operations = Object.values(document.paths as Record<string, object>).flatMap(Object.keys);
+    for (const language of ['curl', 'TypeScript', 'Python']) {
+      assert.equal(body.split(`<h5>${language}</h5>`).length - 1, operations.length, language);
+    }
   });
 });

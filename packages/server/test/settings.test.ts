@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { defaultDataDir } from '../src/first-start.ts';
 import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
 import { unknownVariables } from '../src/settings.ts';
 
@@ -19,7 +20,7 @@ test('without any variable the server has sensible settings', () => {
     host: '127.0.0.1',
     port: 8080,
     publicUrl: '',
-    dataDir: resolve('.undertone'),
+    dataDir: fileURLToPath(new URL('../../../.undertone', import.meta.url)),
     apiKey: '',
     weights: 'research',
     modelsDir: '',
@@ -145,4 +146,11 @@ test('a misspelt variable is warned about with the name that was meant; those of
     'SERVICE_WEIGHT is not a setting and has no effect. Did you mean SERVICE_WEIGHTS?',
     'SERVICE_ENTIRELY_DIFFERENT is not a setting and has no effect.',
   ]);
+});
+
+test('the data folder does not depend on the current folder: in a clone, or where users keep their data', () => {
+  assert.equal(defaultDataDir({}, '/home/me/undertone'), '/home/me/undertone/.undertone');
+  const installed = '/home/me/app/node_modules/@undertone';
+  assert.equal(defaultDataDir({ XDG_DATA_HOME: '/data' }, installed), '/data/undertone');
+  assert.match(defaultDataDir({}, installed), /\/\.local\/share\/undertone$/);
 });

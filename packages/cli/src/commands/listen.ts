@@ -12,7 +12,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addServerFlags, connect, writeStatus } from '../client.ts';
 import { inRealTime, type LiveAudio, openLiveAudio, type RawFlags } from '../live-audio.ts';
 import { modelFlag } from '../settings-flags.ts';
-import { cell, row } from '../timeline.ts';
+import { labelOf, row, sign } from '../timeline.ts';
 import { UserError } from '../user-error.ts';
 import { NO_SPEECH } from '../words.ts';
 
@@ -110,11 +110,11 @@ async function show(
   live: LiveLine,
 ): Promise<void> {
   for await (const prediction of stream) {
-    const { t, confidence } = prediction;
-    const channel = format.channels > 1 ? prediction.channel : undefined;
-    const line = row({ name: t.padStart(6), channel, heard: heardIn(prediction), confidence });
+    const { t, channel, confidence } = prediction;
+    const who = format.channels > 1 ? `${channel === 0 ? 'left ' : 'right'} ` : '';
     writeStatus('');
-    process.stdout.write(`${json ? JSON.stringify(prediction) : line}\n`);
+    const line = row({ name: t.padStart(6), channel: undefined, heard: heardIn(prediction), confidence });
+    process.stdout.write(`${json ? JSON.stringify(prediction) : who + line}\n`);
     live.heard(prediction);
   }
 }
@@ -135,7 +135,7 @@ class LiveLine {
   }
 
   heard(prediction: StreamPrediction): void {
-    this.#cells.push(cell({ heard: heardIn(prediction), confidence: prediction.confidence }));
+    this.#cells.push(sign(labelOf({ heard: heardIn(prediction), confidence: prediction.confidence })));
     this.#draw();
   }
 

@@ -11,8 +11,8 @@ const MORE = `
 By environment only, since other users of the machine can read command lines:
 ${SECRETS.join('\n')}
 
-A flag overrides its environment variable. The first start makes a key and shows it once, unless there is one already. Stop the
-server with Ctrl-C or SIGTERM: it finishes the requests in flight first; a second signal ends it at once.
+A flag overrides its environment variable. The first start makes a key, unless there is one already: on a
+terminal it is shown once, as part of a link to the page; otherwise it is in a file that the log names. Stop the server with Ctrl-C or SIGTERM: it finishes the requests in flight first; a second signal ends it at once.
 
 Examples:
   undertone serve --port 9000

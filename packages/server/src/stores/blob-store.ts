@@ -4,6 +4,8 @@
  * half of the other.
  */
 export interface BlobStore {
+  /** Where senders put parts, when that is not this server: web pages must be allowed to. */
+  readonly uploadOrigin?: string;
   /** Initiate: where the sender puts each part. */
   uploadUrls(request: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]>;
   /** Complete. Only where senders put parts straight into this store: what is there now. */

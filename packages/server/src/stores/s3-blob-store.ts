@@ -59,12 +59,14 @@ export interface S3Options {
 
 /** Blobs as objects in S3. Senders put parts straight into it: the object of a part is named by its number. */
 export class S3BlobStore implements BlobStore {
+  readonly uploadOrigin: string;
   readonly #client: S3Client;
   readonly #options: S3Options;
   readonly #pageSize: number;
 
   constructor(options: S3Options) {
     this.#options = options;
+    this.uploadOrigin = publicUrl(options, '').origin;
     this.#pageSize = options.pageSize ?? PAGE_SIZE;
     this.#client = new S3Client({
       region: options.region,
