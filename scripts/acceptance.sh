@@ -17,9 +17,10 @@ declare -A command=(
   [existing-clients]='bench/existing-clients/run.ts'
   [hostile]='bench/hostile/run.ts'
   [client]='bench/client/run.ts'
+  [first-hour]='bench/first-hour/run.ts'
   [model]='bench/model/run.ts'
 )
-order=(discrete asynch channels call webhooks resume bad-days recovery stream existing-clients hostile client model)
+order=(discrete asynch channels call webhooks resume bad-days recovery stream existing-clients hostile client first-hour model)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
