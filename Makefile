@@ -13,7 +13,7 @@ PYTEST := .venv/bin/python -m pytest
 help:
 	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints a link to its page'
 	@echo 'make test        everything a change must pass (installs Debian packages that are missing)'
-	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database'
+	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database, the image'
 	@echo 'make check       the quick part of it: style and types'
 	@echo 'make install     only what npm brings'
 
@@ -64,5 +64,5 @@ test: install check test-deps .venv/.installed clients/python/.venv/.installed p
 	$(NPM) run --silent test:node || failed=1; \
 	exit $$failed
 
-acceptance: install
+acceptance: install test-deps .venv/.installed
 	@scripts/acceptance.sh

@@ -52,4 +52,9 @@ fi
 echo "Installing with apt-get: ${missing[*]}"
 install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get)
 "${install[@]}" update -qq
+# The tests have clusters of their own: none of Debian's is to be made and started beside them.
+if [[ " ${missing[*]} " == *' postgresql '* ]]; then
+  "${install[@]}" install -qq --yes --no-install-recommends postgresql-common >/dev/null
+  "${as_root[@]}" sed -ri 's/#?(create_main_cluster) .*$/\1 = false/' /etc/postgresql-common/createcluster.conf
+fi
 "${install[@]}" install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null

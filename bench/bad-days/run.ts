@@ -22,17 +22,22 @@ const limits = new Limits();
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '80' } } });
 const seconds = Number(values.seconds);
 
-/** Makes the store unavailable; what it returns makes it available again. */
-type Trouble = (dataDir: string) => Promise<() => Promise<void>>;
+/** Makes the store unavailable and sees to it that it stays so; what it returns makes it available again. */
+type Trouble = (dataDir: string) => { persist(): Promise<void>; end(): Promise<void> };
 
-const lockDatabase: Trouble = async (dataDir) => {
+const lockDatabase: Trouble = (dataDir) => {
   const other = new DatabaseSync(join(dataDir, 'undertone.db'));
   other.exec('BEGIN IMMEDIATE');
-  return async () => other.close();
+  return { persist: async () => {}, end: async () => other.close() };
 };
 
-const fillDisk: Trouble = async (dataDir) => {
+const fillDisk: Trouble = (dataDir) => {
   const ballast = join(dataDir, 'ballast');
+  // Once is not enough: a recording that is finished is erased and makes room.
+  return { persist: () => fill(ballast), end: () => rm(ballast) };
+};
+
+async function fill(ballast: string): Promise<void> {
   for (const size of [1 << 20, 64 << 10, 4 << 10]) {
     const block = Buffer.alloc(size);
     const isFull = (error: NodeJS.ErrnoException) => {
@@ -41,8 +46,7 @@ const fillDisk: Trouble = async (dataDir) => {
     };
     while (!(await writeFile(ballast, block, { flag: 'a' }).then(() => false, isFull)));
   }
-  return () => rm(ballast);
-};
+}
 
 console.log(`${describeMachine()}\n`);
 await badDay('the database is locked', lockDatabase, /locked/);
@@ -64,9 +68,10 @@ async function badDay(name: string, begin: Trouble, reason: RegExp, folder?: str
   const counts = { discrete: 0, reads: 0, writes: 0, refused: 0, slowestWriteMs: 0 };
   const running = await asynch.upload(longWav(600));
   const health = watchHealth(server.url);
-  const end = await begin(dataDir);
+  const trouble = begin(dataDir);
   const until = performance.now() + seconds * 1000;
   while (performance.now() < until) {
+    await trouble.persist();
     const { status } = await discrete.post();
     if (status !== 200) limits.miss(`${name}: a short recording got ${status}`);
     counts.discrete++;
@@ -83,6 +88,7 @@ async function badDay(name: string, begin: Trouble, reason: RegExp, folder?: str
     }
     await sleep(200);
   }
+  await trouble.persist();
   const ready = await fetch(server.url + PATHS.ready);
   const detail = ready.status === 503 ? ((await ready.json()) as { detail: string }).detail : 'ready';
   if (!reason.test(detail)) limits.miss(`${name}: /readyz says "${detail}"`);
@@ -90,7 +96,7 @@ async function badDay(name: string, begin: Trouble, reason: RegExp, folder?: str
   limits.atMost(`${name}: the slowest write`, counts.slowestWriteMs, WRITE_LIMIT_MS + 100, ' ms');
   const seen = await health.stop();
   checkHealth(limits, `while ${name}`, seen);
-  await end();
+  await trouble.end();
   const recovered = await fetch(server.url + PATHS.ready);
   if (recovered.status !== 200) limits.miss(`${name}: afterwards /readyz is ${recovered.status}`);
   const { emotions } = await asynch.result(running);

@@ -1,6 +1,7 @@
 // Short recordings (discrete): the whole request against the bare model, many clients, and the largest bodies.
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { BareModel } from '../support/bare-model.ts';
@@ -17,6 +18,8 @@ const ALLOWED = ['200', '429', '503'];
 /** V8 compiles only what it has seen often, and a service does not stay as young as a bench. */
 const WARM_UP_REQUESTS = 300;
 const BARE_WINDOWS = 40;
+/** As long as it takes until the first of a crowd have been refused or let in. */
+const ARRIVAL_MS = 3_000;
 
 const { values } = parseArgs({
   options: {
@@ -39,6 +42,8 @@ interface Load {
 
 interface Crowd extends Load {
   readonly megabytes: number;
+  /** While all of them connect at one moment and send what they have, from the cores the server runs on. */
+  readonly atArrival: Health;
   readonly health: Health;
 }
 
@@ -121,12 +126,13 @@ async function crowds(): Promise<void> {
     limits.atMost(`memory with ${what}`, seen.megabytes, LIMITS.largestMegabytes, ' MB');
     rows[what] = seen;
   }
-  const table = Object.entries(rows).map(([what, { statuses, slowestMs, megabytes, health }]) => ({
+  const table = Object.entries(rows).map(([what, { statuses, slowestMs, megabytes, atArrival, health }]) => ({
     what,
     answers: JSON.stringify(statuses),
     'slowest ms': rounded(slowestMs),
     'peak MB': rounded(megabytes),
-    'slowest /healthz ms': rounded(health.slowestMs),
+    '/healthz ms on arrival': rounded(atArrival.slowestMs),
+    '/healthz ms later': rounded(health.slowestMs),
   }));
   console.table(table);
   for (const [what, seen] of Object.entries(rows)) checkStatuses(what, seen);
@@ -134,9 +140,13 @@ async function crowds(): Promise<void> {
 
 async function watched(work: () => Promise<Load>): Promise<Crowd> {
   await server.peakMegabytes();
+  const arrival = watchHealth(server.url);
+  const working = work();
+  await sleep(ARRIVAL_MS);
+  const atArrival = await arrival.stop();
   const health = watchHealth(server.url);
-  const seen = await work();
-  return { ...seen, megabytes: await server.peakMegabytes(), health: await health.stop() };
+  const seen = await working;
+  return { ...seen, megabytes: await server.peakMegabytes(), atArrival, health: await health.stop() };
 }
 
 /** The clients are a process of their own. */

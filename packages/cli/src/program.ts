@@ -7,7 +7,9 @@ import { addDoctor } from './commands/doctor.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addListen } from './commands/listen.ts';
+import { addMigrate } from './commands/migrate.ts';
 import { addModels } from './commands/models.ts';
+import { addMove } from './commands/move.ts';
 import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
 import { addUpload } from './commands/upload.ts';
@@ -66,6 +68,8 @@ function buildProgram(): Command {
   addWebhooks(program);
   addModels(program);
   addDoctor(program);
+  addMigrate(program);
+  addMove(program);
   addCompletion(program);
   return program;
 }

@@ -1,6 +1,7 @@
 import { DEFAULT_MODEL, MODEL_IDS } from '@undertone/contract';
 import { readSettings, SETTINGS, type Settings } from '@undertone/server/settings';
 import { type Command, Option } from 'commander';
+import { UserError } from './user-error.ts';
 
 export type SettingName = keyof typeof SETTINGS;
 
@@ -29,6 +30,14 @@ export function asEnvironment(command: Command, names: readonly SettingName[]): 
 export function readDatabaseUrl(): string {
   const { env } = SETTINGS.databaseUrl;
   return readSettings({ [env]: process.env[env] }).databaseUrl;
+}
+
+export function requireDatabaseUrl(): string {
+  const url = readDatabaseUrl();
+  if (url !== '') return url;
+  throw new UserError(
+    `Name the database in ${SETTINGS.databaseUrl.env}. The one in the data folder is brought up to date by each start.`,
+  );
 }
 
 /** Only the named settings are read: a wrong SERVICE_PORT is no reason not to list the keys. */

@@ -107,7 +107,10 @@ async function openPostgres(url: string, { secret }: StoreSettings, { now }: Sto
   return { requests, keys, webhooks, close, presigner, shared: stores, place: 'the PostgreSQL database' };
 }
 
-async function openS3(settings: StoreSettings, { now }: StoreOptions): Promise<S3BlobStore> {
+export async function openS3(
+  settings: Omit<StoreSettings, 'dataDir'>,
+  { now }: Pick<StoreOptions, 'now'> = {},
+): Promise<S3BlobStore> {
   const { S3BlobStore } = await import('./stores/s3-blob-store.ts');
   return new S3BlobStore({
     bucket: settings.s3Bucket ?? '',

@@ -3,8 +3,8 @@ const NODE_FLAGS = [
   // Bodies pass through quickly: a small young generation is collected often and keeps the process small.
   '--max-semi-space-size=4',
   // Audio lies outside the JavaScript heap but counts towards the growth after which all of it is collected. Ours is
-  // small, so that would be every fourth recording; with room to grow it is every twentieth.
-  '--heap-growing-percent=400',
+  // small, so that would be every fourth recording; with some room to grow it is rare enough.
+  '--heap-growing-percent=150',
 ];
 /** Each thread would otherwise have a heap of its own, which is never given back. */
 const ENVIRONMENT = {

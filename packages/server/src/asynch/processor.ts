@@ -28,8 +28,10 @@ export interface ProcessorTimes {
   readonly stopMs: number;
 }
 
+export const LEASE_MS = 6_000;
+
 const TIMES: ProcessorTimes = {
-  leaseMs: 6_000,
+  leaseMs: LEASE_MS,
   renewEveryMs: 2_000,
   pollMs: 1_000,
   pauseMs: 1_000,

@@ -29,9 +29,7 @@ export async function migratePostgres(url: string): Promise<{ from: number; to: 
 
 /** Files `NNN-what.sql`, applied once each in order; all that are due in one transaction. */
 async function migrate(client: pg.Client): Promise<{ from: number; to: number }> {
-  const files = readdirSync(MIGRATIONS).sort();
-  const newest = Number.parseInt(files.at(-1) ?? '0', 10);
-  const done = await versionOf(client);
+  const { done, newest } = await schemaOf(client);
   if (done > newest) {
     throw new NewerSchemaError(
       `The database was written by a newer version of Undertone (its schema is ${done}, this version knows ${newest}). Install the newer version, or choose another database.`,
@@ -42,7 +40,7 @@ async function migrate(client: pg.Client): Promise<{ from: number; to: number }>
   await client.query(
     'CREATE SCHEMA IF NOT EXISTS undertone; CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)',
   );
-  for (const file of files.filter((name) => Number.parseInt(name, 10) > done)) {
+  for (const file of migrations().filter((name) => numberOf(name) > done)) {
     await client.query(readFileSync(new URL(file, MIGRATIONS), 'utf8'));
   }
   await client.query('DELETE FROM schema_version');
@@ -51,10 +49,19 @@ async function migrate(client: pg.Client): Promise<{ from: number; to: number }>
   return { from: done, to: newest };
 }
 
-/** 0 for a database that is new to us. */
-async function versionOf(client: pg.Client): Promise<number> {
+/** What the database has, 0 when it is new to us, and what this version knows. */
+export async function schemaOf(client: pg.Client): Promise<{ done: number; newest: number }> {
+  const newest = numberOf(migrations().at(-1) ?? '0');
   const { rows: there } = await client.query(`SELECT to_regclass('undertone.schema_version') AS name`);
-  if (there[0]?.name === null) return 0;
-  const { rows } = await client.query('SELECT version FROM schema_version');
-  return rows[0]?.version ?? 0;
+  if (there[0]?.name === null) return { done: 0, newest };
+  const { rows } = await client.query('SELECT version FROM undertone.schema_version');
+  return { done: rows[0]?.version ?? 0, newest };
+}
+
+function migrations(): string[] {
+  return readdirSync(MIGRATIONS).sort();
+}
+
+function numberOf(file: string): number {
+  return Number.parseInt(file, 10);
 }

@@ -66,7 +66,11 @@ test('a disk that is full or write-protected is said in words, leaves no half of
     disk.empty();
     await store.write('g', '2-b', from(randomBytes(9_000)));
     disk.protect(true);
-    for (const refused of [store.write('g', '3-c', from()), store.erase('g', '1-a'), store.checkWritable()]) {
+    for (const refused of [
+      () => store.write('g', '3-c', from()),
+      () => store.erase('g', '1-a'),
+      () => store.checkWritable(),
+    ]) {
       await assert.rejects(refused, isUnavailable(/cannot be written to/));
     }
     const read = [];

