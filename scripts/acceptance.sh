@@ -24,7 +24,7 @@ declare -A command=(
   [deploy]='deploy/acceptance.sh'
 )
 order=(discrete asynch channels call webhooks resume bad-days recovery recovery-several scale stream existing-clients hostile client
-  model deploy)
+  first-hour model deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
