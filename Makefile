@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints an API key'
+	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints a link to its page'
 	@echo 'make test        everything a change must pass (installs Debian packages that are missing)'
 	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database, the image'
 	@echo 'make check       the quick part of it: style and types'

@@ -19,11 +19,12 @@ declare -A command=(
   [existing-clients]='node bench/existing-clients/run.ts'
   [hostile]='node bench/hostile/run.ts'
   [client]='node bench/client/run.ts'
+  [first-hour]='node bench/first-hour/run.ts'
   [model]='node bench/model/run.ts'
   [deploy]='deploy/acceptance.sh'
 )
 order=(discrete asynch channels call webhooks resume bad-days recovery recovery-several scale stream existing-clients hostile client
-  model deploy)
+  first-hour model deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

@@ -8,10 +8,10 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { Locator } from 'playwright-core';
 import { silentWav } from '../../cli/test/support/silence.ts';
-import { talkWav } from '../../cli/test/support/talk.ts';
+import { oneSidedCall, talkWav } from '../../cli/test/support/talk.ts';
 import { VOICES } from '../../cli/test/support/undertone.ts';
 import { tempDir, testApp } from '../../server/test/support/app.ts';
-import { accessibilityProblems, openPage, savedBy, startBrowser } from './support/browser.ts';
+import { accessibilityProblems, INSECURE_HOST, openPage, savedBy, startBrowser } from './support/browser.ts';
 
 const service = await testApp();
 service.services.processor.start();
@@ -70,6 +70,7 @@ test('a long one is uploaded and becomes a time line that plays from where it is
   await page.setInputFiles('input[type=file]', [
     recording('talk.wav', talkWav(32)),
     recording('silence.wav', silentWav(8)),
+    recording('call.wav', oneSidedCall(talkWav(15))),
   ]);
   const talk = page.getByRole('article').filter({ hasText: 'talk.wav' });
   const silence = page.getByRole('article').filter({ hasText: 'silence.wav' });
@@ -78,6 +79,14 @@ test('a long one is uploaded and becomes a time line that plays from where it is
   assert.equal(rows.length, 7);
   assert.match(rows[6] ?? '', /^00:30.*%$/);
   await silence.getByRole('cell', { name: 'no speech' }).first().waitFor();
+  const call = page.getByRole('article').filter({ hasText: 'call.wav' });
+  await call.getByRole('columnheader', { name: 'Channel' }).waitFor();
+  const silentRows = await call.getByRole('row').filter({ hasText: 'no speech' }).allTextContents();
+  assert.deepEqual(
+    silentRows.map((row) => row.replaceAll(/\s+/g, ' ')),
+    ['00:002 no speech–', '00:052 no speech–', '00:102 no speech–'],
+    'one lane for each channel, and the second says nothing',
+  );
 
   const line = talk.getByRole('slider');
   const { width = 0 } = (await line.boundingBox()) ?? {};
@@ -116,6 +125,14 @@ test('the microphone is answered while one speaks, and the recording is kept whe
   assert.ok(wide <= 390, `nothing is cut off on a phone: ${wide}`);
   assert.deepEqual(await accessibilityProblems(page), []);
   assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test('where the browser gives no microphone, the page says why', async () => {
+  const insecure = `http://${INSECURE_HOST}:${new URL(url).port}/#key=${service.key}`;
+  const { page, context } = await openPage(browser, insecure);
+  await page.getByRole('button', { name: 'Microphone' }).click();
+  await page.getByRole('alert').filter({ hasText: 'https' }).waitFor();
   await context.close();
 });
 

@@ -14,7 +14,6 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
   const logger = createLogger(settings.logLevel);
   for (const warning of unknownVariables(env)) logger.warn(warning);
   const server = await startServer(settings, logger);
-  if (settings.role !== 'worker') await welcome(server, settings, logger);
   let stopping = false;
   const onSignal = () => {
     if (stopping) process.exit(1);
@@ -30,6 +29,7 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  if (settings.role !== 'worker') await welcome(server, settings, logger);
 }
 
 /** A key is shown on a terminal only: logs are kept, and read by others. */

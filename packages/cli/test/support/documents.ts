@@ -8,6 +8,12 @@ export const DOCUMENTS = [
   'docs/OPERATIONS.md',
   'docs/ARCHITECTURE.md',
   'docs/LONG_RECORDINGS.md',
+  'docs/MIGRATING.md',
+  'docs/MODEL_CARD.md',
+  'docs/PRIVACY.md',
+  'docs/SCALING.md',
+  'SECURITY.md',
+  'examples/README.md',
 ];
 
 /** A fenced block: ```LANGUAGE MARK */

@@ -12,6 +12,9 @@ import { talkWav } from '../../../cli/test/support/talk.ts';
 const { CHROMIUM = '/usr/bin/chromium' } = process.env;
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** This machine under a name that browsers do not take for it: a page without https from elsewhere. */
+export const INSECURE_HOST = 'undertone.test';
+
 /** One browser for a test file, with a microphone that hears voices. */
 export async function startBrowser(): Promise<Browser> {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-browser-'));
@@ -24,6 +27,7 @@ export async function startBrowser(): Promise<Browser> {
       ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
       ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream'],
       `--use-file-for-fake-audio-capture=${heard}`,
+      `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`,
     ],
   });
   after(async () => {

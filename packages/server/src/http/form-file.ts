@@ -4,11 +4,14 @@ import { Busboy, type BusboyEvents, type BusboyHeaders } from '@fastify/busboy';
 import { ProblemError } from '../problems.ts';
 import { type BodyLimits, receiveBody } from './body.ts';
 
+/** What callers try to send as fields of the form, where it would silently do nothing. */
+const QUERY_PARAMETERS = ['model', 'details', 'interval', 'step', 'channels', 'label', 'webhook_url'];
+
 const HOW = 'send the recording as the part named file, as `curl -F file=@voice.wav` does';
 
 /**
- * Hands over the part named `file` of a form, chunk by chunk; all others are dropped unread. While `onChunk` returns a
- * promise the sender waits (backpressure).
+ * Hands over the part named `file` of a form, chunk by chunk; all others are dropped, but for those that only look as if they
+ * had an effect. While `onChunk` returns a promise the sender waits (backpressure).
  */
 export async function receiveFormFile(
   request: IncomingMessage,
@@ -18,6 +21,7 @@ export async function receiveFormFile(
 ): Promise<void> {
   const form = openForm(request.headers as BusboyHeaders);
   let found = false;
+  let isComplete = false;
   const ended = Promise.withResolvers<void>();
   const stop = new AbortController();
   const fail = (error: unknown): void => {
@@ -41,11 +45,20 @@ export async function receiveFormFile(
         fail(error);
       }
     });
-    part.on('end', () => ended.resolve());
+    part.on('end', () => {
+      isComplete = true;
+    });
   };
   form.on('file', onFile);
-  form.on('finish', () => fail(new ProblemError('missing_file', `No part is named file: ${HOW}.`)));
-  form.on('error', () => fail(notWellFormed()));
+  form.on('field', (name) => {
+    if (QUERY_PARAMETERS.includes(name)) fail(belongsInQuery(name));
+  });
+  form.on('finish', () => {
+    if (isComplete) ended.resolve();
+    else fail(new ProblemError('missing_file', `No part is named file: ${HOW}.`));
+  });
+  // What comes after the file may be broken: it is not needed.
+  form.on('error', () => (isComplete ? ended.resolve() : fail(notWellFormed())));
   receiveBody(
     request,
     limits,
@@ -78,4 +91,11 @@ function openForm(headers: BusboyHeaders) {
 
 function notWellFormed(): ProblemError {
   return new ProblemError('bad_request', `The form is cut off or not well formed: ${HOW}.`);
+}
+
+function belongsInQuery(name: string): ProblemError {
+  return new ProblemError(
+    'bad_request',
+    `Give ${name} in the address, not as a field of the form, as in \`?${name}=...\`.`,
+  );
 }
