@@ -69,7 +69,8 @@ def test_both_clients_have_the_same_names_parameters_and_defaults(pair: tuple[ty
     for name, method in one.items():
         assert inspect.signature(method) == inspect.signature(other[name])
         assert inspect.iscoroutinefunction(other[name]) or inspect.isasyncgenfunction(other[name])
-        assert not (inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
+        assert not inspect.iscoroutinefunction(method)
+        assert not inspect.isasyncgenfunction(method)
 
 
 def test_both_clients_have_the_same_settings() -> None:

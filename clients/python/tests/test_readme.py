@@ -54,5 +54,14 @@ def test_the_example_works_when_it_is_copied_and_pasted(number: int, running: li
 
 def test_there_are_examples_for_every_way_to_use_it() -> None:
     assert len(EXAMPLES) == 7
-    for name in ("EmotionClient", "AsyncEmotionClient", "prepare", "to_dataframe", "plot", "classify", "upload", "many"):
+    for name in (
+        "EmotionClient",
+        "AsyncEmotionClient",
+        "prepare",
+        "to_dataframe",
+        "plot",
+        "classify",
+        "upload",
+        "many",
+    ):
         assert any(name in example for example in EXAMPLES)
