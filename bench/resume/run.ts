@@ -34,7 +34,8 @@ const proxy = createServer((client) => {
     onCounted();
   });
   client.pipe(upstream).pipe(client);
-  for (const socket of [client, upstream]) socket.on('error', () => [client, upstream].map((s) => s.destroy()));
+  for (const socket of [client, upstream])
+    socket.on('error', () => [client, upstream].map((s) => s.destroy()));
 });
 proxy.listen(0, '127.0.0.1');
 await once(proxy, 'listening');

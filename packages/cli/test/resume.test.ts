@@ -33,7 +33,10 @@ async function interrupted(
   const records = join(env.XDG_STATE_HOME, 'undertone', 'uploads');
   const isUnderWay = () =>
     [...server.uploads.values()].some(({ parts }) => parts.size >= 2) && existsSync(records);
-  const waiting = setInterval(() => isUnderWay() && readdirSync(records).length > 0 && child.kill(signal), 10);
+  const waiting = setInterval(
+    () => isUnderWay() && readdirSync(records).length > 0 && child.kill(signal),
+    10,
+  );
   const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
   clearInterval(waiting);
   return { code, stderr };
@@ -45,7 +48,10 @@ test('Ctrl-C keeps what was sent and says how to continue; --resume sends only t
   const { code, stderr } = await interrupted(context, 'SIGINT');
   const [requestId = ''] = server.uploads.keys();
   assert.equal(code, 1);
-  assert.match(stderr, /^undertone: Stopped at \d+ %\.\nContinue within 24 hours: the same command with --resume\.\n/m);
+  assert.match(
+    stderr,
+    /^undertone: Stopped at \d+ %\.\nContinue within 24 hours: the same command with --resume\.\n/m,
+  );
   assert(stderr.includes(`\`undertone delete ${requestId}\``));
   const arrived = server.uploads.get(requestId)?.parts.size ?? 0;
   assert(arrived >= 1, 'something had arrived');

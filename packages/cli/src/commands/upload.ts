@@ -1,10 +1,5 @@
 import { basename } from 'node:path';
-import {
-  CHANNEL_MODES,
-  type ChannelMode,
-  INTERVAL_SECONDS,
-  type ModelId,
-} from '@undertone/contract';
+import { CHANNEL_MODES, type ChannelMode, INTERVAL_SECONDS, type ModelId } from '@undertone/contract';
 import {
   type AsynchResult,
   InvalidRequestIdError,
