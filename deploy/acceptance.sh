@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Tries the files in this folder as far as one machine can; README.md says what is and what is not tried. Debian, as root.
-# Leaves nothing behind but the Debian packages it installs.  PARTS=compose,alerts deploy/acceptance.sh tries some.
+# Leaves nothing behind but the Debian packages it installs. PARTS=compose,alerts tries some; KEEP=FOLDER keeps the base and the
+# layers of the image there for the next time.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
 parts=${PARTS:-image,compose,kubernetes,systemd,alerts}
-work=$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)
-trap 'rm -rf --one-file-system "$work"' EXIT
+work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
+[ -n "${KEEP:-}" ] || trap 'rm -rf --one-file-system "$work"' EXIT
 
 # In namespaces of its own: what is mounted, started and listened on there is gone with it. The loop-back network is there.
 apart() {
@@ -24,62 +25,68 @@ needs() {
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-image() (
-  set -e
-  needs buildah debootstrap iproute2 curl
-  debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" >"$work/debootstrap.log" || { tail "$work/debootstrap.log"; exit 1; }
+base_image() {
+  debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" >"$work/debootstrap.log" ||
+    { tail "$work/debootstrap.log"; return 1; }
   # Certificate authorities of this network, where it has its own.
   cp --recursive /usr/local/share/ca-certificates "$work/base/usr/local/share/"
   chroot "$work/base" update-ca-certificates >/dev/null 2>&1
-  mkdir "$work/storage" "$work/run"
-  export BUILDAH_ISOLATION=chroot TMPDIR="$work"
-  buildah=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs)
   container=$("${buildah[@]}" from scratch)
   "${buildah[@]}" add --quiet "$container" "$work/base" / >/dev/null
   "${buildah[@]}" commit --quiet "$container" undertone-base >/dev/null
-  "${buildah[@]}" build --quiet --format docker --file deploy/Dockerfile --build-arg BASE=localhost/undertone-base --tag undertone . \
-    >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; exit 1; }
+}
+
+image() {
+  needs buildah debootstrap iproute2 curl
+  mkdir --parents "$work/storage" "$work/run"
+  export BUILDAH_ISOLATION=chroot TMPDIR="$work"
+  buildah=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs)
+  "${buildah[@]}" inspect --type image undertone-base >/dev/null 2>&1 || base_image
+  "${buildah[@]}" build --quiet --layers --format docker --file deploy/Dockerfile --build-arg BASE=localhost/undertone-base --tag undertone . \
+    >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; return 1; }
   container=$("${buildah[@]}" from undertone)
   root=$("${buildah[@]}" mount "$container")
   "${buildah[@]}" inspect --type image undertone | node deploy/image-config.ts >"$work/image.env"
   echo "Built for $(uname --machine): $(du --summarize --human-readable "$root" "$root/app" | cut --fields=1 | paste --serial --delimiters=/ | sed 's#/# in all, of which the service #')."
   root=$root config=$work/image.env apart bash deploy/try-image.sh
-)
+}
 
 compose() {
-  needs iproute2 postgresql && WORK=$work apart bash -c 'printf "127.0.0.1 localhost postgres s3\n" >"$WORK/hosts" &&
+  needs iproute2 postgresql
+  WORK=$work apart bash -c 'printf "127.0.0.1 localhost postgres s3\n" >"$WORK/hosts" &&
     mount --bind "$WORK/hosts" /etc/hosts && exec node deploy/try-compose.ts'
 }
 
 kubernetes() {
-  .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt || return
+  .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
   # KEDA's kinds have no schema in there.
   .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker}.yaml
 }
 
 systemd() {
-  needs systemd || return
+  needs systemd
   sed "s#/opt/undertone#$PWD#g" "deploy/systemd/undertone@.service" >"$work/undertone@.service"
   systemd-analyze verify "$work/undertone@all.service" 2>&1 | grep --fixed-strings "undertone@" && return 1
   return 0
 }
 
 # From Debian's package without installing it, which would start a server.
-alerts() (
-  set -e
+alerts() {
   (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
   promtool=$work/prometheus/usr/bin/promtool
   "$promtool" check rules deploy/prometheus/undertone.rules.yml
   "$promtool" test rules deploy/prometheus/undertone.test.yml
   node deploy/dashboard-queries.ts >"$work/dashboard.rules.yml"
   "$promtool" check rules "$work/dashboard.rules.yml"
-)
+}
 
 failed=()
 for part in ${parts//,/ }; do
   echo
   echo "--- $part"
-  "$part" || failed+=("$part")
+  # Not in a condition: there `set -e` would not count.
+  (set -e; "$part")
+  [ $? -eq 0 ] || failed+=("$part")
 done
 echo
 for part in "${failed[@]}"; do echo "MISSED: deploy: $part"; done

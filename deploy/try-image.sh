@@ -9,17 +9,16 @@ mount --types proc proc "$root/proc"
 mount --types tmpfs --options mode=1777 tmpfs "$root/tmp"
 mount --types tmpfs --options "mode=700,uid=${user%:*},gid=${user#*:}" tmpfs "$root/data"
 mount --bind /dev "$root/dev"
-inside() {
-  chroot --userspec="$user" "$root" env --ignore-environment --chdir="$folder" "${environment[@]}" "SERVICE_API_KEY=$key" "$@"
-}
 key=a-key-of-no-value
+log=${config%/*}/image.log
+inside=(chroot "--userspec=$user" "$root" env --ignore-environment "--chdir=$folder" "${environment[@]}" "SERVICE_API_KEY=$key")
 
-inside touch /app/x 2>/dev/null && { echo 'The root file system can be written to.'; exit 1; }
-inside "${start[@]}" >/tmp/undertone-image.log &
+touch "$root/app/x" 2>/dev/null && { echo 'The root file system can be written to.'; exit 1; }
+"${inside[@]}" "${start[@]}" >"$log" &
 server=$!
 for ((tries = 0; ; tries++)); do
-  inside "${health[@]}" && break
-  [ "$tries" -lt 60 ] && kill -0 "$server" || { cat /tmp/undertone-image.log; exit 1; }
+  "${inside[@]}" "${health[@]}" && break
+  [ "$tries" -lt 60 ] && kill -0 "$server" || { cat "$log"; exit 1; }
   sleep 0.5
 done
 voice=examples/voices/happy-1064.wav
@@ -30,5 +29,4 @@ for file in "$voice" "$root/tmp/voice.webm"; do
 done
 kill -TERM "$server"
 wait "$server"
-rm /tmp/undertone-image.log
 echo "Ran as user $user with a read-only root, answered WAV and WebM, was healthy, and stopped in order."

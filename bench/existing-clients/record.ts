@@ -30,7 +30,12 @@ const CLIENTS = [
   },
 ];
 
-for (const { name, packages, args } of CLIENTS) {
+/** Names to record; all when there are none. */
+const only = process.argv.slice(2);
+
+for (const { name, packages, args } of CLIENTS.filter(
+  (one) => only.length === 0 || only.includes(one.name),
+)) {
   const python = await environment(name, packages);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -59,20 +59,19 @@ export class RecordingProxy {
       ...(body.length > 0 && { body: this.#named(this.#withoutAudio(body)) }),
       status: 0,
     };
-    const answer = await fetch(this.#target + url, {
-      method,
-      headers: headers as Record<string, string>,
-      ...(body.length > 0 && { body: new Uint8Array(body) }),
-    });
-    const text = await answer.text();
-    this.#learn(text, answer.headers.get('etag'));
-    const kept = { ...exchange, status: answer.status, ...shapeOfText(text) };
+    const [answer] = (await once(send(this.#target + url, { method, headers }).end(body), 'response')) as [
+      IncomingMessage,
+    ];
+    const bytes = await buffer(answer);
+    const text = bytes.toString();
+    this.#learn(text, answer.headers.etag);
+    const kept = { ...exchange, status: answer.statusCode ?? 0, ...shapeOfText(text) };
     // Of the same question asked again and again, the last answer is what it was asked for.
     const last = this.recorded.at(-1);
     if (last !== undefined && 'path' in last && method === 'GET' && last.path === kept.path)
       this.recorded.pop();
     this.recorded.push(kept);
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(text);
+    response.writeHead(kept.status, answer.headers).end(bytes);
   }
 
   #relay({ url = '' }: IncomingMessage, client: WebSocket): void {
@@ -107,13 +106,15 @@ export class RecordingProxy {
 
   #named(text: string): string {
     let named = text;
-    for (const [value, name] of this.#names) named = named.replaceAll(value, name);
+    // A URL has ids in it: the longest first.
+    const names = [...this.#names].toSorted(([a], [b]) => b.length - a.length);
+    for (const [value, name] of names) named = named.replaceAll(value, name);
     return named;
   }
 
   /** Names in an answer that the client will use. */
-  #learn(text: string, etag: string | null): void {
-    if (etag !== null) this.#names.set(JSON.stringify(etag).slice(1, -1), '{{etag}}');
+  #learn(text: string, etag: string | undefined): void {
+    if (etag !== undefined) this.#names.set(JSON.stringify(etag).slice(1, -1), '{{etag}}');
     for (const [, name = '', value = ''] of text.matchAll(/"(request_id|upload_id|sid)":"([^"]+)"/g)) {
       this.#names.set(value, `{{${name}}}`);
     }

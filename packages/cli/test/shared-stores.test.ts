@@ -77,6 +77,8 @@ test('move takes keys and results along, leaves what is unfinished, and can be r
   }
   await from.requests.delete('deleted', record.id);
   const before = await from.requests.find('done');
+  const target = { id: 'waiting', expiresAt: Date.parse('2100-01-01'), baseUrl: 'http://host' };
+  const urls = await from.presigner.urls(target, [1]);
   await from.close();
 
   const moved = await undertone(['move', '--data-dir', dataDir], { env });
@@ -95,6 +97,7 @@ test('move takes keys and results along, leaves what is unfinished, and can be r
   assert.deepEqual(await to.requests.outcome('failed'), { failure });
   assert.equal(await to.requests.delete('deleted', record.id), 'already');
   assert.equal(await to.requests.find('waiting'), null);
+  assert.deepEqual(await to.presigner.urls(target, [1]), urls, 'signed with the same secret');
 });
 
 test('the doctor finds a database and a bucket that work, and nothing stays in either', async () => {

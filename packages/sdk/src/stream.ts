@@ -45,7 +45,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   #ending = false;
   /** How it ended; the error is undefined when that was as it should be. */
   #outcome: { error?: unknown } | undefined;
-  #somethingNew = Promise.withResolvers<void>();
+  #somethingNew: PromiseWithResolvers<void>;
 
   /** @internal */
   constructor(context: Context, options: StreamOptions) {
@@ -71,6 +71,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
         ? undefined
         : 'Streaming needs a global WebSocket: use Node 22 or newer, or a browser.',
     ]);
+    this.#somethingNew = Promise.withResolvers();
     this.#context = context;
     this.#options = options;
     this.#sampleRate = sampleRate;
@@ -82,7 +83,9 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       close: () => this.end(),
       abort: (reason) => this.#finish({ error: reason }),
     });
-    options.signal?.addEventListener('abort', () => this.#finish({ error: options.signal?.reason }));
+    const { signal } = options;
+    if (signal?.aborted) this.#finish({ error: signal.reason });
+    signal?.addEventListener('abort', () => this.#finish({ error: signal.reason }));
   }
 
   /** Whether `end` or `close` was called, or it broke for good. */

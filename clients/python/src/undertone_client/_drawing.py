@@ -61,7 +61,7 @@ def blocks_of(result: AsynchResult) -> list[Block]:
     channels: dict[int | None, list[TimelineElement]] = {}
     for element in result.emotions:
         channels.setdefault(element.channel, []).append(element)
-    blocks = []
+    blocks: list[Block] = []
     for channel, elements in channels.items():
         step = step_seconds(elements)
         steps = -(-len(elements) // (MAX_BLOCKS // len(channels)))

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 from . import _retry
 from ._portal import detach
 from .errors import UndertoneError
-from .results import DiscreteResult, Outcome
+from .results import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Iterable
+
+    from .results import DiscreteResult
 
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ class SharedPause:
 
 async def as_completed(
     items: Iterable[T], limit: int, work: Callable[[T], Awaitable[Outcome]]
-) -> AsyncIterator[Outcome]:
+) -> AsyncGenerator[Outcome, None]:
     """Work on up to `limit` items at once, and yield what comes of them as soon as it is there."""
     running: set[asyncio.Task[Outcome]] = set()
     waiting = iter(items)

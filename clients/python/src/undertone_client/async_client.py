@@ -179,8 +179,12 @@ class AsyncDiscrete:
             with failing_as(RequestFailedError):
                 return await self._classify(file, MANY_ATTEMPTS, pause, model=model, details=details)
 
-        async for outcome in as_completed(files, concurrency, lambda file: outcome_of(file, classify)):
-            yield outcome
+        outcomes = as_completed(files, concurrency, lambda file: outcome_of(file, classify))
+        try:
+            async for outcome in outcomes:
+                yield outcome
+        finally:
+            await outcomes.aclose()
 
     async def _classify(
         self, file: Recording, attempts: int, pause: SharedPause | None = None, **query: Any

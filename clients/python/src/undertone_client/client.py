@@ -120,11 +120,14 @@ def _iterating(method: Callable[Concatenate[Any, P], AsyncIterator[T]]) -> Calla
                 return (item,)
             return None
 
+        async def end() -> None:
+            await items.aclose()
+
         try:
             while (item := portal.run(following())) is not None:
                 yield item[0]
         finally:
-            portal.run(items.aclose())
+            portal.run(end())
 
     return run
 

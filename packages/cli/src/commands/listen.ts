@@ -63,15 +63,18 @@ export function addListen(program: Command): void {
   addServerFlags(command)
     .addHelpText('after', MORE)
     .action(async (file: string, { model, interval, json = false, rate, encoding, channels }: Flags) => {
+      if (file === '-' && process.stdin.isTTY) {
+        throw new UserError(
+          'Nothing is piped in. Name a file, or: `arecord -q -f S16_LE -r 16000 | undertone listen -`.',
+        );
+      }
       const client = connect(command);
       const input = file === '-' ? process.stdin : createReadStream(file);
       const raw = { ...(rate && { rate }), ...(encoding && { encoding }), ...(channels && { channels }) };
-      const onInterrupt = () => void stream?.end();
-      let stream: EmotionStream | undefined;
-      process.once('SIGINT', onInterrupt);
       try {
         const audio = await openLiveAudio(input, raw);
-        stream = client.stream({ ...audio.format, model, interval });
+        const stream = client.stream({ ...audio.format, model, interval });
+        process.once('SIGINT', () => void stream.end());
         const live = new LiveLine();
         // When the stream has ended, nobody needs the rest of the input.
         const shown = show(stream, audio, json, live).finally(() => input.destroy());
@@ -79,7 +82,6 @@ export function addListen(program: Command): void {
       } catch (error) {
         throw explainReading(error, file);
       } finally {
-        process.off('SIGINT', onInterrupt);
         writeStatus('');
         input.destroy();
       }

@@ -1,9 +1,12 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { openDatabase } from './database.ts';
 import { connectionOptions } from './postgres-database.ts';
 import { asUnavailable } from './postgres-errors.ts';
 import { migratePostgres } from './postgres-migrations.ts';
+import { SECRET_FILE } from './presign.ts';
 
 const CONNECT_MS = 5_000;
 const ROWS_AT_ONCE = 500;
@@ -21,8 +24,8 @@ type Row = Record<string, unknown>;
 const FINISHED = `state IN ('expired', 'deleted') OR state IN ('completed', 'failed') AND expires_at > :now`;
 
 /**
- * Copies keys, results and what is known of past requests from the data folder into PostgreSQL, in one transaction. What
- * is there already stays as it is, so that it can be run again. Nothing in the data folder is changed.
+ * Copies keys, results, what is known of past requests and the secret that signs from the data folder into PostgreSQL, in
+ * one transaction. What is there already stays as it is, so that it can be run again. Nothing in the data folder is changed.
  */
 export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: string }): Promise<Moved> {
   const embedded = await openDatabase(dataDir);
@@ -45,6 +48,9 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
     };
     const results = `SELECT results.* FROM results JOIN requests ON id = request_id WHERE ${FINISHED}`;
     await copy(client, 'results', embedded.prepare(results).iterate({ now }));
+    // What was signed with it stays valid.
+    const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
+    if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);
     await client.query('COMMIT');
     return moved;
   } catch (error) {

@@ -8,7 +8,7 @@ import { asUnavailable } from './storage-errors.ts';
 
 const PART_PATH = PATHS.asynch + ASYNCH_PATHS.part;
 
-const SECRET_FILE = 'presign.key';
+export const SECRET_FILE = 'presign.key';
 const SECRET_BYTES = 32;
 
 /** Signing ten thousand URLs at one go would hold the event loop too long. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS, STREAM_ENCODINGS, STREAM_LIMITS } from '@undertone/contract';
@@ -283,6 +284,25 @@ describe('bad days', () => {
     assert.equal(client.predictions.length, 1);
   });
 
+  test('frames that are none and sockets that fall silent are closed; a stream beside them is not disturbed', async () => {
+    const quick = await testApp({}, { streamTimes: { idleMs: 500, closeMs: 100 } });
+    const beside = await StreamClient.open(quick, PHONE);
+    const second = encode(angry.subarray(0, 8_000), 'mulaw');
+    const talking = setInterval(() => beside.send(second), 100);
+    const { port } = await quick.listen();
+    const silent = await rawUpgrade(port, quick.key);
+    const closed = once(silent, 'close');
+    for (const bytes of ['\xf7\x05hello', '\x82\x05hello', '\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff']) {
+      const socket = await rawUpgrade(port, quick.key);
+      socket.write(Buffer.from(bytes, 'latin1'));
+      await once(socket, 'close');
+    }
+    await closed;
+    await beside.received(3);
+    clearInterval(talking);
+    assert.equal((await beside.end()).code, 1000);
+  });
+
   test('an offer of HTTP/2 is not taken up, and does no harm', async () => {
     const { url } = await service.listen();
     const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' };
@@ -331,6 +351,16 @@ describe('those who run the server', () => {
     assert.match(body, /undertone_requests_total\{method="GET",route="\/v1\/stream",status="101"\} 1/);
   });
 });
+
+/** A WebSocket without anything that keeps to its rules. */
+async function rawUpgrade(port: number, key: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  const headers = ['host: x', `x-api-key: ${key}`, 'connection: Upgrade', 'upgrade: websocket'];
+  headers.push('sec-websocket-version: 13', 'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==');
+  socket.write([`GET ${PATHS.stream} HTTP/1.1`, ...headers, '', ''].join('\r\n'));
+  await once(socket, 'data');
+  return socket.resume();
+}
 
 /** The server's side sees a close a moment after ours. */
 async function waitUntil(happened: () => Promise<boolean>): Promise<void> {
