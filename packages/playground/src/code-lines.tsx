@@ -37,7 +37,7 @@ function Copy({ text }: { readonly text: string }) {
   );
 }
 
-export function linesFor({ from, model, requestId }: Result, fileName: string): Record<string, string> {
+function linesFor({ from, model, channels, requestId }: Result, fileName: string): Record<string, string> {
   const base = location.origin;
   const key = '-H "x-api-key: $SERVICE_API_KEY"';
   const name = JSON.stringify(fileName);
@@ -54,23 +54,30 @@ export function linesFor({ from, model, requestId }: Result, fileName: string): 
     };
   }
   if (from === 'asynch') {
+    const isSeparate = channels > 1;
     const id = requestId ?? 'REQUEST_ID';
     return {
       curl:
-        `curl ${key} -H 'content-type: application/octet-stream' --data-binary @${shellName} '${base}${PATHS.asynch}/requests?model=${model}'\n` +
+        `curl ${key} -X POST -T ${shellName} '${base}${PATHS.asynch}/requests?model=${model}${isSeparate ? '&channels=separate' : ''}'\n` +
         `curl ${key} '${base}${PATHS.asynch}/prediction?request_id=${id}&details=true'`,
       TypeScript: typescript(
-        `const { emotions } = await client.asynch.classify(${name}, { model: '${model}' });\nconsole.log(emotions);`,
+        `const { emotions } = await client.asynch.classify(${name}, { model: '${model}'${isSeparate ? ", channels: 'separate'" : ''} });\nconsole.log(emotions);`,
       ),
-      Python: python(`print(client.asynch.classify(${name}, model="${model}").emotions)`),
+      Python: python(
+        `print(client.asynch.classify(${name}, model="${model}"${isSeparate ? ', channels="separate"' : ''}).emotions)`,
+      ),
     };
   }
   return {
-    'Command line': `npx undertone listen --url ${base} --model ${model}`,
+    'Command line': `arecord -q -f S16_LE -r 16000 | npx undertone listen - --url ${base} --model ${model}`,
     TypeScript: typescript(
-      `const stream = client.stream({ model: '${model}', sampleRate: 16_000 });\n` +
-        'microphone.pipeTo(stream.writable); // 16-bit samples, mono\n' +
+      `const stream = client.stream({ model: '${model}', sampleRate: 16_000 }).feed(samples); // 16-bit, mono\n` +
         'for await (const { t, main_emotion, confidence } of stream) console.log(t, main_emotion, confidence);',
+    ),
+    Python: python(
+      `with client.stream(model="${model}", sample_rate=16_000) as stream:\n` +
+        '    for prediction in stream.feed(samples):  # 16-bit, mono\n' +
+        '        print(prediction.t, prediction.main_emotion, prediction.confidence)',
     ),
   };
 }

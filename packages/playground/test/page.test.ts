@@ -185,7 +185,7 @@ test('operations can be tried on the API page with the key of the tab, and it fi
   const models = page.locator('section', { has: page.getByText('/v1/models', { exact: true }) });
   await models.getByText('Try it').click();
   await models.getByRole('button', { name: 'Send' }).click();
-  await models.getByText('"4emotions"').waitFor();
+  await models.locator('.trial pre').filter({ hasText: '4emotions' }).waitFor();
   const wide = await page.evaluate('document.documentElement.scrollWidth');
   assert.equal(wide, 390);
   assert.deepEqual(await accessibilityProblems(page), []);

@@ -56,7 +56,7 @@ interface Page {
 
 /** The microphone of a page, ready to be given to `client.stream`. Asks the user for permission. */
 export async function fromMicrophone(options: MicrophoneOptions = {}): Promise<Microphone> {
-  const { navigator, AudioContext, AudioWorkletNode } = globalThis as Page;
+  const { navigator, AudioContext, AudioWorkletNode } = globalThis as unknown as Page;
   if (!navigator?.mediaDevices || !AudioContext || !AudioWorkletNode) {
     throw new ConfigError([
       'There is no microphone here: it needs a browser, and a page from https or localhost.',

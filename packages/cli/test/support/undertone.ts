@@ -70,7 +70,7 @@ export async function serve(
     }
   };
   return {
-    url: await prints(/url"?: ?"([^"]+)"/),
+    url: await prints(/url\W[^:]*: ?"(http[^"]+)"/),
     pid: child.pid ?? 0,
     prints,
     printed: () => printed,

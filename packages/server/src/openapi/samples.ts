@@ -30,17 +30,17 @@ const COMPLETE =
 /** The call of our own clients for an operation, where they have one; the clients are the shorter way. */
 const CLIENT_CALLS: Record<string, { readonly ts: string; readonly python: string }> = {
   classifyClip: {
-    ts: "client.discrete.emotions('voice.wav')",
-    python: 'client.discrete.emotions("voice.wav")',
+    ts: "discrete.emotions('voice.wav')",
+    python: 'discrete.emotions("voice.wav")',
   },
-  listModels: { ts: 'client.models()', python: 'client.models()' },
-  sendRecording: { ts: "client.asynch.classify('talk.wav')", python: 'client.asynch.classify("talk.wav")' },
-  initiateUpload: { ts: "client.asynch.upload('talk.wav')", python: 'client.asynch.upload("talk.wav")' },
+  listModels: { ts: 'models()', python: 'models()' },
+  sendRecording: { ts: "asynch.classify('talk.wav')", python: 'asynch.classify("talk.wav")' },
+  initiateUpload: { ts: "asynch.upload('talk.wav')", python: 'asynch.upload("talk.wav")' },
   getPrediction: {
-    ts: "client.asynch.emotions('REQUEST_ID')",
-    python: 'client.asynch.emotions("REQUEST_ID")',
+    ts: "asynch.emotions('REQUEST_ID')",
+    python: 'asynch.emotions("REQUEST_ID")',
   },
-  deleteRequest: { ts: "client.asynch.delete('REQUEST_ID')", python: 'client.asynch.delete("REQUEST_ID")' },
+  deleteRequest: { ts: "asynch.delete('REQUEST_ID')", python: 'asynch.delete("REQUEST_ID")' },
 };
 
 const STREAM: Samples = {
@@ -73,10 +73,10 @@ export function samplesOf(method: string, path: string, operation: Callable): Sa
   return {
     curl: curlOf(request),
     TypeScript: call
-      ? `import { EmotionClient } from '@undertone/sdk';\n\nconsole.log(await new EmotionClient().${call.ts.slice(7)});`
+      ? `import { EmotionClient } from '@undertone/sdk';\n\nconsole.log(await new EmotionClient().${call.ts});`
       : fetchOf(request),
     Python: call
-      ? `from undertone_client import EmotionClient\n\nprint(EmotionClient().${call.python.slice(7)})`
+      ? `from undertone_client import EmotionClient\n\nprint(EmotionClient().${call.python})`
       : urllibOf(request),
   };
 }
@@ -98,13 +98,13 @@ function bodyOf({ requestBody }: Callable): Body {
 }
 
 function curlOf({ method, url, body, needsKey }: Request): string {
-  const usual = body === 'none' ? 'GET' : body === 'file' && method === 'PUT' ? 'PUT' : 'POST';
+  const usual = { none: 'GET', file: 'PUT', form: 'POST', json: 'POST' }[body];
   return [
     'curl',
     method !== usual && `-X ${method}`,
     needsKey && `-H "${API_KEY_HEADER}: $SERVICE_API_KEY"`,
     body === 'form' && '-F file=@voice.wav',
-    body === 'file' && (method === 'PUT' ? '-T talk.wav' : '--data-binary @talk.wav'),
+    body === 'file' && '-T talk.wav',
     body === 'json' && `--json '${COMPLETE}'`,
     `'${url}'`,
   ]
