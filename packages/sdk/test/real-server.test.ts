@@ -152,7 +152,7 @@ describe('against the real server', () => {
       name: 'AbortError',
     });
     const { requests } = await client.asynch.list();
-    assert.equal(requests.find((request) => request.requestId === requestId)?.status, 'uploading');
+    assert.equal(requests.find((request) => request.request_id === requestId)?.status, 'uploading');
     await client.asynch.delete(requestId);
     await assert.rejects(client.asynch.emotions(requestId), InvalidRequestIdError);
   });
