@@ -51,8 +51,9 @@ export class S3Server {
       ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=50'],
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
     ];
-    const program = existsSync(WEED) ? WEED : 'weed';
-    const child = spawn(...endingWithUs(program, ['-logtostderr=true', 'server', ...flags]), {
+    const weed = existsSync(WEED) ? WEED : 'weed';
+    const [command, args] = endingWithUs(weed, ['-logtostderr=true', 'server', ...flags]);
+    const child = spawn(command, args, {
       cwd: folder,
       // It keeps sockets in the temporary folder.
       env: { ...process.env, TMPDIR: folder },
