@@ -70,7 +70,7 @@ def perform(twin: Twin, operation: str, request_id: str, **options: Any) -> Any:
     if operation == "models":
         return twin.models()
     name, method = operation.split(".")
-    given = {
+    given: dict[str, list[Any]] = {
         "emotions": [recording if name == "discrete" else request_id],
         "upload": [recording],
         "submit": [recording],

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .conftest import MakeTwin
-    from .support.flaky_server import Seen
 
 FILES = [scrambled(100 + i) for i in range(30)]
 

@@ -137,8 +137,8 @@ describe('the steps of a long recording', () => {
     assert.ok(lengths.every((length) => Math.abs(length - (25 * RATE) / 3) <= 1));
     const models = { m: { angry: 0.5, happy: (0.1 + 0.7 + 0.7) / 3 } };
     assert.deepEqual(steps, [
-      { startSeconds: 0, endSeconds: 25, speechSeconds: 6, models },
-      { startSeconds: 25, endSeconds: 50, speechSeconds: 6, models },
+      { channel: 0, startSeconds: 0, endSeconds: 25, speechSeconds: 6, models },
+      { channel: 0, startSeconds: 25, endSeconds: 50, speechSeconds: 6, models },
     ]);
   });
 

@@ -53,7 +53,7 @@ async def as_completed(
     try:
         while True:
             while len(running) < limit and (item := next(waiting, _END)) is not _END:
-                running.add(asyncio.ensure_future(begin(item)))  # type: ignore[arg-type]
+                running.add(asyncio.ensure_future(begin(item)))
             if not running:
                 return
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

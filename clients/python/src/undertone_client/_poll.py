@@ -35,9 +35,7 @@ class PollSettings:
     details: bool
 
 
-async def poll_result(
-    session: Session, request_id: str, settings: PollSettings, reporter: Reporter
-) -> AsynchResult:
+async def poll_result(session: Session, request_id: str, settings: PollSettings, reporter: Reporter) -> AsynchResult:
     """Ask, wait, and ask again: so many times, or until there is an end."""
     for tries in itertools.count(1):
         answer = await _ask(session, request_id, details=settings.details)

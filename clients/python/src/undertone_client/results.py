@@ -235,7 +235,10 @@ class AsynchResult:
         present = [name for name in names if any(getattr(item, name) is not None for item in self.emotions)]
         rows = [
             {
-                **{"t": item.t, "seconds": item.seconds, "emotion": item.heard, "confidence": item.confidence},
+                "t": item.t,
+                "seconds": item.seconds,
+                "emotion": item.heard,
+                "confidence": item.confidence,
                 **{name: getattr(item, name) for name in present},
                 **(item.all_predictions or {}),
             }

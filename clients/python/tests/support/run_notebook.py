@@ -1,4 +1,4 @@
-"""Runs the cells of a notebook one after another, as Jupyter does, and says what each shows: one line of JSON a cell."""
+"""Runs the cells of a notebook one after another, as Jupyter does; says what each shows, one line of JSON a cell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main(path: str) -> None:
         exec(compile(ast.Module(body, []), f"cell {number}", "exec"), scope)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), scope)
-            print(json.dumps({"cell": number, "kind": type(value).__name__, "shown": shown(value)}))
+            sys.stdout.write(json.dumps({"kind": type(value).__name__, "shown": shown(value)}) + "\n")
 
 
 main(sys.argv[1])

@@ -120,6 +120,8 @@ export function bodyStream(
   receive: Receive = receiveBody,
 ): Readable {
   const stream = new PassThrough();
+  // It may break before anybody reads it; whoever does then is told.
+  stream.on('error', () => undefined);
   const stop = new AbortController();
   stream.once('close', () => stop.abort(new Error('nobody reads the body any more')));
   const signals = AbortSignal.any([signal, stop.signal]);

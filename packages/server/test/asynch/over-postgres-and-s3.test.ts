@@ -1,6 +1,6 @@
 // The asynch suites once more, with rows in PostgreSQL and parts that go straight to S3. What only the embedded stores do, and
 // what is about the model alone, is not run again (`testEmbedded`).
-import { after } from 'node:test';
+import { after, test } from 'node:test';
 import { PostgresCluster } from '../stores/support/postgres-cluster.ts';
 import { S3_CREDENTIALS, S3Server } from '../stores/support/s3-server.ts';
 import { runOver } from '../support/app.ts';
@@ -16,9 +16,14 @@ runOver(async () => ({
   SERVICE_S3_PREFIX: `app-${++apps}/`,
 }));
 
+// Tests run one after another, so none begins before all are loaded: else those of one file could end, and everything with
+// them, while the next is still loading.
+const loaded = Promise.withResolvers<void>();
+test('the suites are loaded', () => loaded.promise);
 await import('./uploads.test.ts');
 await import('./processing.test.ts');
 await import('./second-generation.test.ts');
+loaded.resolve();
 
 // Last, when all apps are closed.
 after(async () => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { S3Client } from '@aws-sdk/client-s3';
+import { endingWithUs } from './ending-with-us.ts';
 
 /** `make test` installs it here (test/requirements.txt). */
 const WEED = fileURLToPath(new URL('../../../../../.venv/bin/weed', import.meta.url));
@@ -51,7 +52,7 @@ export class S3Server {
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
     ];
     const program = existsSync(WEED) ? WEED : 'weed';
-    const child = spawn(program, ['-logtostderr=true', 'server', ...flags], {
+    const child = spawn(...endingWithUs(program, ['-logtostderr=true', 'server', ...flags]), {
       cwd: folder,
       // It keeps sockets in the temporary folder.
       env: { ...process.env, TMPDIR: folder },
