@@ -33,10 +33,12 @@ async function interrupted(
   const records = join(env.XDG_STATE_HOME, 'undertone', 'uploads');
   const isUnderWay = () =>
     [...server.uploads.values()].some(({ parts }) => parts.size >= 2) && existsSync(records);
-  const waiting = setInterval(
-    () => isUnderWay() && readdirSync(records).length > 0 && child.kill(signal),
-    10,
-  );
+  const waiting = setInterval(() => {
+    if (!isUnderWay() || readdirSync(records).length === 0) return;
+    // Once: a second Ctrl-C ends it at once.
+    clearInterval(waiting);
+    child.kill(signal);
+  }, 10);
   const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
   clearInterval(waiting);
   return { code, stderr };
