@@ -30,6 +30,7 @@ test('without any variable the server has sensible settings', () => {
     storageLimit: 10 * 1024 ** 3,
     rateLimit: 0,
     streamLimit: 100,
+    webhookPrivate: false,
     corsOrigins: [],
     trustedProxies: [],
     role: 'all',

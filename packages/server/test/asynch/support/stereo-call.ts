@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { wavHeader } from '../../support/wav.ts';
 
 const RATE = 16_000;
-const TURN_SECONDS = 12;
+/** Whole steps: the emotion of a step with a word at its border alone is anybody's guess. */
+const TURN_SECONDS = 20;
+const PAUSE_SECONDS = 0.4;
 
 /** Two people who take turns, one angry and one sad, each on a channel of their own, of any length. */
 export async function stereoCall(
@@ -15,7 +17,8 @@ export async function stereoCall(
   for (let i = 0; i < length; i++) {
     const turn = Math.floor(i / RATE / TURN_SECONDS);
     const [side, speech] = turn % 2 === 0 ? [left, angry] : [right, sad];
-    side[i] = speech[i % speech.length] ?? 0;
+    // A sentence over and over, from its beginning, with a breath in between.
+    side[i] = speech[(i - turn * TURN_SECONDS * RATE) % (speech.length + PAUSE_SECONDS * RATE)] ?? 0;
     frames[2 * i] = left[i] ?? 0;
     frames[2 * i + 1] = right[i] ?? 0;
   }

@@ -40,7 +40,8 @@ export class PostgresCluster {
     // No TCP, no flushing: what a power cut would do is not tested here.
     const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=100'];
     const where = ['-D', join(this.#folder, 'data'), '-k', this.#folder];
-    const server = spawn(...endingWithUs(program('postgres'), [...where, ...flags]), {
+    const [command, args] = endingWithUs(program('postgres'), [...where, ...flags]);
+    const server = spawn(command, args, {
       ...this.#user,
       cwd: this.#folder,
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -51,8 +51,9 @@ export class S3Server {
       ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=50'],
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
     ];
-    const program = existsSync(WEED) ? WEED : 'weed';
-    const child = spawn(...endingWithUs(program, ['-logtostderr=true', 'server', ...flags]), {
+    const weed = existsSync(WEED) ? WEED : 'weed';
+    const [command, args] = endingWithUs(weed, ['-logtostderr=true', 'server', ...flags]);
+    const child = spawn(command, args, {
       cwd: folder,
       // It keeps sockets in the temporary folder.
       env: { ...process.env, TMPDIR: folder },
@@ -63,13 +64,16 @@ export class S3Server {
       log = (log + text).slice(-4_000);
     });
     child.on('error', (error) => {
-      log += `${error.message}. Install it with: pip install --requirement packages/server/test/requirements.txt`;
+      log += error.message;
     });
     const server = new S3Server(`http://127.0.0.1:${ports[names.indexOf('s3.port')]}`, folder, child);
     process.once('exit', server.#removeAtExit);
     for (;;) {
       if (await server.#answers()) return server;
-      if (child.exitCode !== null || child.pid === undefined) throw new Error(`S3 did not start: ${log}`);
+      if (child.exitCode !== null || child.pid === undefined) {
+        const hint = 'Install it with: pip install --requirement packages/server/test/requirements.txt';
+        throw new Error(`S3 did not start: ${log}\n${hint}`);
+      }
       await sleep(50);
     }
   }
