@@ -114,7 +114,8 @@ test('the microphone is answered while one speaks, and the recording is kept whe
   await page.getByRole('button', { name: 'Microphone' }).click();
   await page.getByLabel('Keep the recording').check();
   await page.locator('tbody tr').nth(1).waitFor();
-  assert.ok((await numberOf(page.locator('meter'), 'value')) > 0, 'the level is shown');
+  // Between two words it is 0.
+  while ((await numberOf(page.locator('meter'), 'value')) === 0) await page.waitForTimeout(50);
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Resume' }).click();
   await page.getByRole('button', { name: 'Stop' }).click();
