@@ -68,7 +68,7 @@ def twins() -> list[tuple[type, type]]:
 
 
 #: They return at once in both clients; what they give is waited for.
-AT_ONCE = ("stream", "feed")
+AT_ONCE = ("stream",)
 
 
 @pytest.mark.parametrize("pair", twins(), ids=lambda pair: pair[0].__name__)
