@@ -58,7 +58,7 @@ try {
   const commands = blocksOf('README.md').filter(({ language, mark }) => language === 'sh' && mark === '');
   for (const { text, line } of commands) {
     // One shell for each, as if somebody came back the next day; the key is made again where it is needed.
-    const key = 'export SERVICE_API_KEY=${SERVICE_API_KEY:-$(npx undertone keys create again 2>/dev/null)}';
+    const key = `export SERVICE_API_KEY=\${SERVICE_API_KEY:-$(npx undertone keys create again 2>/dev/null)}`;
     await run('bash', ['-euo', 'pipefail', '-c', `${key}\n${onItsPort(text)}`], { cwd: clone, env }).catch(
       (error: Error) => limits.miss(`README line ${line}: ${error.message}`),
     );

@@ -14,7 +14,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, root = ROOT): string {
   const isInstalled = /[\\/]node_modules[\\/]/.test(root);
   if (!isInstalled) return join(root, '.undertone');
-  return join(env['XDG_DATA_HOME'] || join(homedir(), '.local', 'share'), 'undertone');
+  const { XDG_DATA_HOME } = env;
+  return join(XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'undertone');
 }
 
 /** What a person can use, in three lines. A key is in it only when this start has made it. */
