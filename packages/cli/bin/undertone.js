@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import module from 'node:module';
+
 // Plain JavaScript, so that a Node too old for the rest gets as far as saying so.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
@@ -8,4 +10,6 @@ if (Number(major) < 24) {
   );
   process.exit(1);
 }
+// Halves the time a command takes to start, from its second start on.
+module.enableCompileCache();
 await import('../src/main.ts');

@@ -88,20 +88,6 @@ export class Batch {
   }
 }
 
-/** Works on up to `limit` items at once and hands the results over in the order of the items. */
-export async function* inOrder<Item, Result>(
-  items: readonly Item[],
-  limit: number,
-  work: (item: Item) => Promise<Result>,
-): AsyncGenerator<Result> {
-  const inFlight: Promise<Result>[] = [];
-  for (const item of items) {
-    if (inFlight.length === limit) yield await (inFlight.shift() as Promise<Result>);
-    inFlight.push(work(item));
-  }
-  while (inFlight.length > 0) yield await (inFlight.shift() as Promise<Result>);
-}
-
 /** File names may have control characters in them, which a terminal would obey. */
 export function printable(name: string): string {
   return name.replace(/\p{C}/gu, '?');

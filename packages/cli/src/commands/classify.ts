@@ -12,8 +12,9 @@ import {
 import { toResult } from '@undertone/server/prediction';
 import { type Command, Option } from 'commander';
 import { bars, paint } from '../bars.ts';
-import { Batch, inOrder, printable } from '../batch.ts';
+import { Batch, printable } from '../batch.ts';
 import { findRecordings } from '../files.ts';
+import { inOrder } from '../in-order.ts';
 import { addOutputFlags, Output, type OutputFlags } from '../output.ts';
 import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';

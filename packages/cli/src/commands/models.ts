@@ -4,6 +4,7 @@ import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { paint } from '../bars.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
+import { addCompare } from './models-compare.ts';
 
 const NOTES = `The figures of different weights were measured on different speakers and cannot be compared: docs/MODEL_CARD.md has them side
 by side on the same ones. These are mostly actors; everyday conversation is much harder for every model.
@@ -14,6 +15,8 @@ const MORE = `
 UAR is the unweighted average recall: the mean, over the emotions, of how many recordings of each were recognised, all of
 speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average, on
 such speakers.
+
+\`undertone models compare FOLDER\` measures the weights on recordings of your own.
 
 ${NOTES}`;
 
@@ -30,6 +33,7 @@ export function addModels(program: Command): void {
       const catalog = await readCatalog(modelsDir || undefined);
       process.stdout.write(`${json ? JSON.stringify(catalog, null, 2) : describe(catalog)}\n`);
     });
+  addCompare(command);
 }
 
 function describe(catalog: Catalog): string {
