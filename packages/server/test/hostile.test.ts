@@ -8,7 +8,7 @@ import { Random } from './support/random.ts';
 import { sendHostile } from './support/send-hostile.ts';
 import { wav } from './support/wav.ts';
 
-const COUNT = 800;
+const COUNT = 400;
 const AT_ONCE = 8;
 
 test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is the caller's, and nothing is left behind`, async () => {
