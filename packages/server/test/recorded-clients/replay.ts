@@ -76,7 +76,8 @@ export class Replay {
     }).end(bytes);
     const [response] = await once(sent, 'response');
     const text = (await buffer(response)).toString();
-    this.#learn(text, response.headers.etag);
+    // A problem has a request_id, too, but that of the call.
+    if (response.statusCode === 200) this.#learn(text, response.headers.etag);
     return { status: response.statusCode as number, text };
   }
 

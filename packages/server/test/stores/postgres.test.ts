@@ -8,6 +8,7 @@ import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
+import { eventually } from './support/eventually.ts';
 import { START, type StoresFactory } from './support/factories.ts';
 import { PostgresCluster } from './support/postgres-cluster.ts';
 import { webhookStoreSuite } from './webhook-store-suite.ts';
@@ -167,7 +168,8 @@ describe('PostgreSQL shared by several processes', () => {
     proxy.loseAnswers = true;
     await unavailableWithin(1_500, () => requests.claim({ leaseMs: 60_000, running: [] }));
     proxy.loseAnswers = false;
-    assert.equal((await requests.find('r'))?.state, 'processing', 'the database did claim it');
+    const found = await eventually(() => requests.find('r'));
+    assert.equal(found?.state, 'processing', 'the database did claim it');
     const claim = await requests.claim({ leaseMs: 60_000, running: [] });
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
   });
