@@ -5,6 +5,7 @@ import torch
 from conftest import RATE, voice
 
 from undertone_training.batches import BatchMaker, Voices
+from undertone_training.config import Training
 from undertone_training.corpora import Clip
 from undertone_training.denoise import denoised
 from undertone_training.frontend import HOP
@@ -65,7 +66,7 @@ def test_training_windows_of_a_noisy_and_a_quiet_emotion_are_equally_noisy():
         np.array([r[1] for r in rows]),
         np.array([r[2] for r in rows]),
     )
-    maker = BatchMaker(Voices(pack, "cpu"), np.ones(12, bool), {}, 0.0, seed=1)
+    maker = BatchMaker(Voices(pack, "cpu"), np.ones(12, bool), {}, Training("", votes=0.0))
     levels: dict[int, list[float]] = {0: [], 3: []}
     for _ in range(6):
         batch = maker.make(32, 3.0)

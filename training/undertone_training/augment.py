@@ -11,8 +11,7 @@ from .frontend import SAMPLE_RATE
 from .sounds import Device, Generator, coloured_noise
 
 TAIL = 8000  # half a second of room
-# How often each thing happens to a window.
-COLOUR_CHANCE, PHONE_CHANCE = 0.75, 0.3
+PHONE_CHANCE = 0.3  # share of windows that are heard by telephone
 
 
 def _chosen(count: int, chance: float, device: Device, g: Generator) -> Tensor:
@@ -23,7 +22,7 @@ def _uniform(count: int, low: float, high: float, device: Device, g: Generator) 
     return low + (high - low) * torch.rand(count, 1, device=device, generator=g)
 
 
-def colouring(count: int, bins: int, device: Device, g: Generator) -> tuple[Tensor, Tensor]:
+def colouring(count: int, bins: int, chance: float, device: Device, g: Generator) -> tuple[Tensor, Tensor]:
     """A gain for each frequency: microphone curves, tilts and band limits down to a telephone's. -> (gain, phone?)"""
     hz = torch.linspace(0, SAMPLE_RATE / 2, bins, device=device)[None]
     points = 10
@@ -34,7 +33,7 @@ def colouring(count: int, bins: int, device: Device, g: Generator) -> tuple[Tens
         1, (left + 1).expand(count, -1)
     ) * (place - left)
     tilt = _uniform(count, -4, 4, device, g) * torch.log2(hz.clamp(min=60) / 1000)
-    gain_db = torch.where(_chosen(count, COLOUR_CHANCE, device, g), curve + tilt, torch.zeros_like(curve))
+    gain_db = torch.where(_chosen(count, chance, device, g), curve + tilt, torch.zeros_like(curve))
     phone = _chosen(count, PHONE_CHANCE, device, g)
     low = torch.where(phone, _uniform(count, 150, 350, device, g), _uniform(count, 20, 150, device, g))
     high = torch.where(phone, _uniform(count, 3200, 3900, device, g), _uniform(count, 3500, 9000, device, g))
@@ -73,12 +72,14 @@ def add_at(x: Tensor, other: Tensor, snr_db: Tensor, chosen: Tensor) -> Tensor:
     return x + torch.where(chosen, other * (power * 10 ** (-snr_db / 10)).sqrt(), torch.zeros_like(x))
 
 
-def augment(x: Tensor, babble: Tensor, noise_db: Tensor, noisy: Tensor, g: Generator = None) -> Tensor:
+def augment(
+    x: Tensor, babble: Tensor, noise_db: Tensor, noisy: Tensor, *, colour: float, g: Generator = None
+) -> Tensor:
     """
     Rooms, noise, talk in the background, colouring, telephones, clipping.
 
     x: [batch, samples]. babble: talk for the last rows of it. noise_db, noisy: [batch, 1], how far below the voice
-    noise is added, and where.
+    noise is added, and where. colour: share of windows that are heard through another microphone.
     """
     count, samples = x.shape
     device = x.device
@@ -92,7 +93,7 @@ def augment(x: Tensor, babble: Tensor, noise_db: Tensor, noisy: Tensor, g: Gener
     last = x[count - len(babble) :]
     talk_db = _uniform(len(babble), 4, 25, device, g)
     x = torch.cat([x[: count - len(babble)], add_at(last, babble, talk_db, torch.ones_like(talk_db).bool())])
-    gain, phone = colouring(count, n // 2 + 1, device, g)
+    gain, phone = colouring(count, n // 2 + 1, colour, device, g)
     x = torch.fft.irfft(torch.fft.rfft(x, n=n) * gain, n=n)[:, :samples]
     x = torch.where(phone & _chosen(count, 0.7, device, g), mu_law(x), x)
     peak = x.abs().amax(1, keepdim=True)
@@ -100,7 +101,7 @@ def augment(x: Tensor, babble: Tensor, noise_db: Tensor, noisy: Tensor, g: Gener
     return torch.where(_chosen(count, 0.08, device, g), torch.maximum(torch.minimum(x, limit), -limit), x)
 
 
-def mask_mel(mel: Tensor, g: Generator = None, chance: float = 0.5) -> Tensor:
+def mask_mel(mel: Tensor, chance: float, g: Generator = None) -> Tensor:
     """Hides bands and moments of the log-mel picture from the encoder (they take its mean)."""
     count, bands, frames = mel.shape
     device = mel.device

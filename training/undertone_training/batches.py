@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .augment import augment
+from .config import Training
 from .corpora import Clip
 from .denoise import denoised
 from .frontend import HOP, SAMPLE_RATE, Array
@@ -51,10 +52,10 @@ Group = tuple[str, str, int, str]
 class BatchMaker:
     """Draws augmented windows from the clips to train on."""
 
-    def __init__(self, voices: Voices, keep: Array, weights: Mapping[str, float], votes: float, seed: int) -> None:
-        """keep: which clips to train on. weights: corpus -> how often. votes: share of listeners in soft labels."""
-        self.voices, self.device = voices, voices.device
-        self.generator = torch.Generator(device=self.device).manual_seed(seed)
+    def __init__(self, voices: Voices, keep: Array, weights: Mapping[str, float], training: Training) -> None:
+        """keep: which clips to train on. weights: corpus -> how often."""
+        self.voices, self.device, self.colour = voices, voices.device, training.colouring
+        self.generator = torch.Generator(device=self.device).manual_seed(training.seed)
         clips = voices.pack.clips
         order = sorted(np.flatnonzero(keep), key=lambda i: _group(clips[i]))
         groups = [_group(clips[i]) for i in order]
@@ -65,7 +66,7 @@ class BatchMaker:
         self.first, self.size = torch.tensor(first, device=self.device), torch.from_numpy(sizes).to(self.device)
         self.chance = torch.from_numpy(_chances(names, sizes, weights)).to(self.device)
         self.emotion = torch.tensor([n[2] for n in names], device=self.device)
-        self.targets = torch.from_numpy(soft_labels(clips, votes)).to(self.device)
+        self.targets = torch.from_numpy(soft_labels(clips, training.votes)).to(self.device)
 
     def _rand(self, *shape: int) -> Tensor:
         return torch.rand(*shape, device=self.device, generator=self.generator)
@@ -118,7 +119,8 @@ class BatchMaker:
             voice = torch.maximum(voice, flags)
             heard[:, k] = flags.sum(1)
         target = (self.targets[pick] * heard[..., None]).sum(1) / heard.sum(1).clamp(min=1)[:, None]
-        x = augment(x, self._babble(round(count * BABBLE), samples), ratio, levelled, self.generator)
+        babble = self._babble(round(count * BABBLE), samples)
+        x = augment(x, babble, ratio, levelled, colour=self.colour, g=self.generator)
         silent = max(1, round(count * SILENT))
         x[:silent] = not_a_voice(silent, samples, device, self.generator)
         voice[:silent] = 0

@@ -9,8 +9,8 @@ import numpy as np
 from .frontend import FULL_SPEECH, Array
 from .metrics import calibration_error
 
-# The temperature grows with the out-of-distribution score; below this score it stays as it is.
-LEAST_OOD = 0.7
+# The temperature grows with the third power of the out-of-distribution score; below this score it stays as it is.
+LEAST_OOD, OOD_POWER = 0.7, 3
 LOWEST, HIGHEST = 0.4, 4.0  # temperatures that may be chosen
 
 Group = tuple[Array, Array, Array, Array]  # truth, logits, share of speech, out-of-distribution score
@@ -18,7 +18,7 @@ Group = tuple[Array, Array, Array, Array]  # truth, logits, share of speech, out
 
 def probabilities(logits: Array, speech: Array, ood: Array, temperature: float) -> Array:
     """What the exported graph computes: softmax at a temperature, flattened where speech is missing."""
-    z = logits / (temperature * np.maximum(ood, LEAST_OOD))[:, None]
+    z = logits / (temperature * np.maximum(ood, LEAST_OOD) ** OOD_POWER)[:, None]
     z = np.exp(z - z.max(1, keepdims=True))
     amount = np.clip(speech / FULL_SPEECH, 0, 1)[:, None]
     return amount * z / z.sum(1, keepdims=True) + (1 - amount) / logits.shape[1]

@@ -44,6 +44,8 @@ class Training:
     warmup: float = 0.08
     averaging: float = 0.995  # decay of the moving average of the weights, for each step
     votes: float = 0.25
+    colouring: float = 0.75  # share of windows that are heard through another microphone
+    masking: float = 0.5  # chance of each strip of SpecAugment
     smoothing: float = 0.05
     dropout: float = 0.2
     rounding_steps: int = 400  # of quantisation-aware training at the end

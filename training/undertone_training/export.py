@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .calibration import LEAST_OOD
+from .calibration import LEAST_OOD, OOD_POWER
 from .catalogue import quantise_weight
 from .frontend import (
     FFT,
@@ -182,12 +182,12 @@ class VoiceGraph:
         return g.node("Concat", mean, g.node("Sqrt", g.node("Max", variance, np.float32(1e-5))), axis=1)
 
     def ood_score(self, feature: str) -> str:
-        """The Mahalanobis out-of-distribution score (ood.py): the temperature is multiplied by it."""
+        """The Mahalanobis out-of-distribution score (ood.py), to the power by which the temperature grows with it."""
         g = self.g
         away = g.node("Sub", feature, self.state["ood_mean"])
         away = g.node("MatMul", away, g.half_constant(self.state["ood_root"]))
         distance = g.node("Sqrt", g.node("ReduceSum", g.node("Mul", away, away), np.array([1]), keepdims=1))
-        return g.node("Max", distance, np.float32(LEAST_OOD))
+        return g.node("Pow", g.node("Max", distance, np.float32(LEAST_OOD)), np.float32(OOD_POWER))
 
     def head(self, embedding: str, score: str, amount: str, name: str, temperature: float) -> None:
         """Calibrated probabilities, moved towards the flat answer where speech is missing."""

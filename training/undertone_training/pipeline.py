@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,7 +47,7 @@ def batch_maker(voices: Voices, recipe: Recipe, name: str, seed: int) -> BatchMa
     from .batches import BatchMaker
 
     keep = (sides(voices.pack.clips, recipe) == "train") & of(voices.pack, recipe.weights[name])
-    return BatchMaker(voices, keep, {c.name: c.weight for c in recipe.corpora}, recipe.training.votes, seed)
+    return BatchMaker(voices, keep, {c.name: c.weight for c in recipe.corpora}, replace(recipe.training, seed=seed))
 
 
 def train_weights(voices: Voices, recipe: Recipe, name: str) -> VoiceModel:

@@ -62,7 +62,7 @@ def parameter_groups(model: VoiceModel, training: Training, encoder_rate: float)
 def draw(maker: BatchMaker, step: int, training: Training) -> Batch:
     """The windows of one step: mostly 5 s, shorter and longer ones between."""
     turn = step % 10
-    if turn in {2, 6}:
+    if turn in {2, 5, 8}:
         return maker.make(training.batch, 1.5 + (step * 37 % 11) * 0.25, alone=True)
     if turn == 4:
         return maker.make(max(1, training.batch * 5 // 8), 6.0 + (step // 10 % 9) * 0.5)
@@ -106,7 +106,7 @@ def fit(
         batch = draw(maker, step, training)
         model.train()
         with torch.no_grad():
-            mel = mask_mel(model.mel(batch.samples), maker.generator)
+            mel = mask_mel(model.mel(batch.samples), training.masking, maker.generator)
         with torch.autocast("cuda" if mixed else "cpu", dtype=torch.bfloat16, enabled=mixed):
             answer = model.from_mel(mel)
             loss = label_loss(answer.logits, batch, training.smoothing) + VOICE_WEIGHT * voice_loss(answer.voice, batch)

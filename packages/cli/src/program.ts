@@ -42,6 +42,8 @@ function buildProgram(): Command {
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', START_HERE)
+    // Flags belong to the command that they follow.
+    .enablePositionalOptions()
     .showHelpAfterError('(add --help to see all commands and flags)')
     // Inherited by the commands: errors are thrown to us instead of ending the process.
     .exitOverride();

@@ -11,6 +11,7 @@ import {
 import { toResult } from '@undertone/server/prediction';
 import type { Command } from 'commander';
 import { bars, paint } from '../bars.ts';
+import { inOrder } from '../in-order.ts';
 import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';
 
@@ -75,20 +76,6 @@ function checkModel({ catalog }: Classifier, model: ModelId): void {
       `The models folder has no model "${model}". Choose from ${ids.join(', ')} with --model.`,
     );
   }
-}
-
-/** Works on up to `limit` items at once and hands the results over in the order of the items. */
-async function* inOrder<Item, Result>(
-  items: readonly Item[],
-  limit: number,
-  work: (item: Item) => Promise<Result>,
-): AsyncGenerator<Result> {
-  const inFlight: Promise<Result>[] = [];
-  for (const item of items) {
-    if (inFlight.length === limit) yield await (inFlight.shift() as Promise<Result>);
-    inFlight.push(work(item));
-  }
-  while (inFlight.length > 0) yield await (inFlight.shift() as Promise<Result>);
 }
 
 /** Never rejects: one bad file is no reason to drop the others. */

@@ -4,11 +4,12 @@ import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { paint } from '../bars.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
+import { addCompare } from './models-compare.ts';
 
 const MORE = `
 UAR is the unweighted average recall: the mean, over the emotions, of how many recordings of each were recognised, all of
 speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average.
-See docs/MODEL_CARD.md for the rest.`;
+See docs/MODEL_CARD.md for the rest. \`undertone models compare FOLDER\` measures the weights on recordings of your own.`;
 
 export function addModels(program: Command): void {
   const command = program
@@ -23,6 +24,7 @@ export function addModels(program: Command): void {
       const catalog = await readCatalog(modelsDir || undefined);
       process.stdout.write(`${json ? JSON.stringify(catalog, null, 2) : describe(catalog)}\n`);
     });
+  addCompare(command);
 }
 
 function describe(catalog: Catalog): string {
