@@ -49,11 +49,14 @@ packages/server/.venv/.installed: packages/server/test/support/generated/require
 	packages/server/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-# All runners always run, the last words are theirs, and any of them can fail the whole.
+# All runners always run, the last words are theirs, and any of them can fail the whole. The client's tests mostly wait, so
+# training computes beside them.
 test: install check test-deps .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
-	@failed=0; \
-	$(PYTEST) --quiet training/tests || failed=1; \
+	@failed=0; log=$$(mktemp); \
+	nice $(PYTEST) --quiet training/tests >$$log 2>&1 & training=$$!; \
 	(cd clients/python && $(PYTEST) --quiet) || failed=1; \
+	wait $$training || failed=1; \
+	cat $$log; rm $$log; \
 	$(NPM) run --silent test:node || failed=1; \
 	exit $$failed
 

@@ -19,12 +19,12 @@ test('a server that is stopped in peace goes on after its next start, at once', 
   const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
   await server.start();
   const client = new AsynchClient(server.url, server.key);
-  const id = await client.upload(longWav(400));
+  const id = await client.upload(longWav(200));
   await sleep(300);
   await server.end('SIGTERM');
   assert.equal((await filesOf(dataDir)).length, 1);
   await server.start();
-  assert.equal((await client.result(id)).emotions.length, 80);
+  assert.equal((await client.result(id)).emotions.length, 40);
   await server.end('SIGTERM');
   assert.deepEqual(await filesOf(dataDir), []);
 });
