@@ -48,7 +48,7 @@ export class Client {
       agent: this.#agent,
     });
     const sending = pipeline(Readable.from(chunked ? piecesOf(body) : [body]), sent);
-    // Whoever has an answer may be cut off in the rest of a body that nobody needs.
+    // A client that was answered early may see its connection reset while it still sends the body.
     this.#sending.push(sending.catch(() => undefined));
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.resume();

@@ -8,7 +8,7 @@ import { Random } from './support/random.ts';
 import { sendHostile } from './support/send-hostile.ts';
 import { wav } from './support/wav.ts';
 
-const COUNT = 400;
+const COUNT = 800;
 const AT_ONCE = 8;
 
 test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is the caller's, and nothing is left behind`, async () => {
@@ -21,12 +21,7 @@ test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is t
   async function work(): Promise<void> {
     while (turn < COUNT) {
       const request = hostileRequest(random, turn++);
-      let answer = await sendHostile(port, service.key, request);
-      // On a slow machine the server may be busy; it says so, and what matters is its next answer.
-      while (answer?.status === 503) {
-        await sleep(1_000);
-        answer = await sendHostile(port, service.key, request);
-      }
+      const answer = await sendHostile(port, service.key, request);
       if (answer === null) continue;
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       const about = `${request.kind}: ${answer.status} ${answer.body}`;
