@@ -11,9 +11,9 @@ PYTEST := .venv/bin/python -m pytest
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints an API key'
+	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints a link to its page'
 	@echo 'make test        everything a change must pass (installs Debian packages that are missing)'
-	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database'
+	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database, the image'
 	@echo 'make check       the quick part of it: style and types'
 	@echo 'make install     only what npm brings'
 
@@ -21,10 +21,17 @@ help:
 serve: install
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" exec node packages/cli/bin/undertone.js serve
 
-install: node_modules/.installed
+install: node_modules/.installed packages/playground/dist/index.html
 
 node_modules/.installed: package.json package-lock.json $(wildcard packages/*/package.json)
 	$(NPM) ci
+	@touch $@
+
+# The page that the server shows. npm builds it as well; this is for when its sources have changed since.
+PAGE := $(shell find packages/playground packages/sdk/src packages/contract/src examples/voices docs/*.md -type f \
+	-not -path '*/dist*' -not -path '*/test/*')
+packages/playground/dist/index.html: $(PAGE) node_modules/.installed
+	@node_modules/.bin/node packages/playground/scripts/build.ts
 	@touch $@
 
 check: install
@@ -34,9 +41,9 @@ check: install
 test-deps:
 	@PYTHON=$(PYTHON) scripts/test-deps.sh
 
-.venv/.installed: training/requirements-test.txt
+.venv/.installed: training/requirements-test.txt packages/server/test/requirements.txt
 	$(PYTHON) -m venv --system-site-packages .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	.venv/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
 	@touch $@
 
 clients/python/.venv/.installed: clients/python/pyproject.toml
@@ -60,5 +67,5 @@ test: install check test-deps .venv/.installed clients/python/.venv/.installed p
 	$(NPM) run --silent test:node || failed=1; \
 	exit $$failed
 
-acceptance: install
+acceptance: install test-deps .venv/.installed
 	@scripts/acceptance.sh

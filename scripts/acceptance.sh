@@ -5,15 +5,26 @@ cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
 declare -A command=(
-  [discrete]='bench/discrete/run.ts'
-  [asynch]='bench/asynch/run.ts'
-  [bad-days]='bench/bad-days/run.ts'
-  [recovery]='bench/recovery/run.ts'
-  [hostile]='bench/hostile/run.ts'
-  [client]='bench/client/run.ts'
-  [model]='bench/model/run.ts'
+  [discrete]='node bench/discrete/run.ts'
+  [asynch]='node bench/asynch/run.ts'
+  [channels]='node bench/asynch/run.ts --channels 2'
+  [call]='node bench/call/run.ts'
+  [webhooks]='node bench/webhooks/run.ts'
+  [resume]='node bench/resume/run.ts'
+  [bad-days]='node bench/bad-days/run.ts'
+  [recovery]='node bench/recovery/run.ts'
+  [recovery-several]='node bench/recovery/run.ts --postgres --s3'
+  [scale]='node bench/scale/run.ts'
+  [stream]='node bench/stream/run.ts'
+  [existing-clients]='node bench/existing-clients/run.ts'
+  [hostile]='node bench/hostile/run.ts'
+  [client]='node bench/client/run.ts'
+  [first-hour]='node bench/first-hour/run.ts'
+  [model]='node bench/model/run.ts'
+  [deploy]='deploy/acceptance.sh'
 )
-order=(discrete asynch bad-days recovery hostile client model)
+order=(discrete asynch channels call webhooks resume bad-days recovery recovery-several scale stream existing-clients hostile client
+  first-hour model deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
@@ -21,7 +32,9 @@ for name in "${order[@]}"; do
   echo
   echo "=== $name"
   log=$(mktemp)
-  node "${command[$name]}" 2>&1 | tee "$log"
+  # Unquoted: a command has arguments.
+  # shellcheck disable=SC2086
+  ${command[$name]} 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
   [ "$status" -eq 0 ] || missed+=("$name (exit code $status)" "$(grep '^MISSED' "$log")")
   rm "$log"

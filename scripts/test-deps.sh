@@ -19,9 +19,15 @@ has_library() {
   PATH=$PATH:/sbin ldconfig -p | grep --fixed-strings "$1"
 }
 
+has_postgres() {
+  command -v initdb || ls /usr/lib/postgresql/*/bin/initdb
+}
+
+need chromium 'the page is tested in a real browser' command -v "${CHROMIUM:-chromium}"
 need curl 'the examples of the README are run' command -v curl
 need ffmpeg 'recordings that are not WAV' command -v ffmpeg
 need libopus0 'the training corpora are kept in Opus' has_library libopus.so.0
+need postgresql 'the stores are tested over a PostgreSQL of their own' has_postgres
 need python3-venv 'the Python tests have an environment of their own' "$python" -c 'import ensurepip, venv'
 need python3-torch 'the training recipe is run on a small scale' "$python" -c 'import torch'
 need libopenblas0 'without it PyTorch computes many times slower' has_library libopenblas.so.0
@@ -46,4 +52,9 @@ fi
 echo "Installing with apt-get: ${missing[*]}"
 install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get)
 "${install[@]}" update -qq
+# The tests have clusters of their own: none of Debian's is to be made and started beside them.
+if [[ " ${missing[*]} " == *' postgresql '* ]]; then
+  "${install[@]}" install -qq --yes --no-install-recommends postgresql-common >/dev/null
+  "${as_root[@]}" sed -ri 's/#?(create_main_cluster) .*$/\1 = false/' /etc/postgresql-common/createcluster.conf
+fi
 "${install[@]}" install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null

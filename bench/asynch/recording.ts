@@ -11,12 +11,12 @@ export class Recording {
   readonly #header: Buffer;
   readonly #loop: Buffer;
 
-  constructor(mebibytes: number, rate: number, channels: number) {
-    this.bytes = mebibytes * 2 ** 20;
+  /** The same sound on every channel, or on the first `speaking` of them, and silence on the others. */
+  constructor(mebibytes: number, rate: number, channels: number, speaking = channels) {
+    this.bytes = Math.round(mebibytes * 2 ** 20);
     const sound = Int16Array.from(voiceLike(LOOP_SECONDS, rate), (value) => Math.round(value * 32_767));
-    const frames = Int16Array.from(
-      { length: sound.length * channels },
-      (_, i) => sound[Math.floor(i / channels)] ?? 0,
+    const frames = Int16Array.from({ length: sound.length * channels }, (_, i) =>
+      i % channels < speaking ? (sound[Math.floor(i / channels)] ?? 0) : 0,
     );
     this.#loop = Buffer.from(frames.buffer);
     const dataBytes = this.bytes - HEADER_BYTES;

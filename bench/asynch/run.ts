@@ -1,4 +1,5 @@
 // Long recordings (asynch): the whole way against copying plus the bare model, memory, and short recordings meanwhile.
+// With `--channels 2` instead: channels heard apart beside one channel.
 import { parseArgs } from 'node:util';
 import { API_KEY_HEADER, ASYNCH_LIMITS, ASYNCH_PATHS, formatTimestamp, PATHS } from '@undertone/contract';
 import { BareModel } from '../support/bare-model.ts';
@@ -9,17 +10,19 @@ import { clipForm } from '../support/voice.ts';
 import { Recording } from './recording.ts';
 import { result, upload } from './upload.ts';
 
-const LIMITS = { wholeRatio: 1.3, megabytes: 450, discreteRatio: 2 };
+const LIMITS = { wholeRatio: 1.3, megabytes: 450, discreteRatio: 2, allSpeak: 1.05, oneSpeaks: 1.15 };
 const BARE_WINDOWS = 100;
 const DISCRETE_REQUESTS = 30;
 const STEP_SECONDS = 5;
+const ROUNDS = 3;
 
 const { values } = parseArgs({
   options: {
     /** Sizes of the recordings, with commas between them. */
     mebibytes: { type: 'string', default: '60,1024' },
-    /** At 192,000 Hz and 2 channels the same bytes have a ninth of the windows: quicker, and more decoding for each. */
+    /** At 192,000 Hz the same bytes have a quarter of the windows: quicker, and more decoding for each. */
     rate: { type: 'string', default: '44100' },
+    /** 2 and more: that many channels are heard apart, which is compared with one channel of the first size. */
     channels: { type: 'string', default: '1' },
   },
 });
@@ -39,16 +42,20 @@ const limits = new Limits();
 console.log(
   `${describeMachine()}\n${rate} Hz, ${channels} channel(s), 16-bit WAV, in 5 MiB parts, 3 at a time\n`,
 );
+const sizes = values.mebibytes.split(',').map(Number);
 const server = await startServerProcess();
 try {
-  const runs: Run[] = [];
-  for (const mebibytes of values.mebibytes.split(',').map(Number)) runs.push(await measure(mebibytes));
-  console.table(runs.map(roundedRow));
-  for (const { mebibytes, ratio, peakMegabytes } of runs) {
-    limits.atMost(`${mebibytes} MiB`, ratio, LIMITS.wholeRatio, ' times copy plus bare model');
-    limits.atMost(`memory with ${mebibytes} MiB`, peakMegabytes, LIMITS.megabytes, ' MB');
+  if (channels > 1) await channelsApart(sizes[0] as number);
+  else {
+    const runs: Run[] = [];
+    for (const mebibytes of sizes) runs.push(await measure(mebibytes));
+    console.table(runs.map(roundedRow));
+    for (const { mebibytes, ratio, peakMegabytes } of runs) {
+      limits.atMost(`${mebibytes} MiB`, ratio, LIMITS.wholeRatio, ' times copy plus bare model');
+      limits.atMost(`memory with ${mebibytes} MiB`, peakMegabytes, LIMITS.megabytes, ' MB');
+    }
+    await shortRecordingsMeanwhile();
   }
-  await shortRecordingsMeanwhile();
 } finally {
   await server.stop();
 }
@@ -70,6 +77,47 @@ async function measure(mebibytes: number): Promise<Run> {
   const bareSeconds = windows / perSecond;
   const ratio = wholeSeconds / (copySeconds + bareSeconds);
   return { mebibytes, windows, copySeconds, bareSeconds, wholeSeconds, ratio, peakMegabytes };
+}
+
+/** The same length each time: one channel, all channels speaking, and all but one silent. */
+async function channelsApart(mebibytes: number): Promise<void> {
+  const kinds = {
+    'one channel': new Recording(mebibytes, rate, 1),
+    'all speak': new Recording(mebibytes * channels, rate, channels),
+    'one speaks': new Recording(mebibytes * channels, rate, channels, 1),
+  };
+  const seconds: Record<keyof typeof kinds, number[]> = {
+    'one channel': [],
+    'all speak': [],
+    'one speaks': [],
+  };
+  await server.peakMegabytes();
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
+      const start = performance.now();
+      const { emotions } = await result(server, await upload(server, kinds[kind], '&channels=separate'));
+      seconds[kind].push((performance.now() - start) / 1000);
+      const heard = new Set(emotions.map(({ channel }) => channel)).size;
+      const expected = kind === 'one channel' ? 1 : channels;
+      if (heard !== expected) limits.miss(`${kind}: ${heard} channels heard instead of ${expected}`);
+    }
+  }
+  const one = median(seconds['one channel']);
+  const [all, single] = [median(seconds['all speak']) / one, median(seconds['one speaks']) / one];
+  console.table({
+    'one channel': { seconds: rounded(one), ratio: 1 },
+    [`${channels} channels, all speak`]: {
+      seconds: rounded(median(seconds['all speak'])),
+      ratio: rounded(all),
+    },
+    [`${channels} channels, one speaks`]: {
+      seconds: rounded(median(seconds['one speaks'])),
+      ratio: rounded(single),
+    },
+  });
+  limits.atMost('all speak', all, LIMITS.allSpeak * channels, ' times one channel');
+  limits.atMost('one speaks', single, LIMITS.oneSpeaks, ' times one channel');
+  limits.atMost('memory', await server.peakMegabytes(), LIMITS.megabytes, ' MB');
 }
 
 /** As many threads as the server has, on the same machine just before and after. */

@@ -18,11 +18,11 @@ interface Server {
 }
 
 /** Initiates, sends every part and completes. */
-export async function upload({ url, key }: Server, recording: Recording): Promise<string> {
+export async function upload({ url, key }: Server, recording: Recording, more = ''): Promise<string> {
   const headers = { [API_KEY_HEADER]: key };
   const base = url + PATHS.asynch;
   const count = Math.ceil(recording.bytes / PART_BYTES);
-  const query = `?file_name=bench.wav&part_count=${count}`;
+  const query = `?file_name=bench.wav&part_count=${count}${more}`;
   const begun = (await answered(
     await fetch(base + ASYNCH_PATHS.initiate + query, { method: 'POST', headers }),
   )) as InitiateResult;

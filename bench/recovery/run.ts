@@ -3,21 +3,40 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { surviveKills } from '../../packages/server/test/asynch/support/crashes.ts';
+import { killed, surviveFaults } from '../../packages/server/test/asynch/support/crashes.ts';
 import { ServerProcess } from '../../packages/server/test/asynch/support/server-process.ts';
 import { Random } from '../../packages/server/test/support/random.ts';
 import { describeMachine } from '../support/report.ts';
+import { halfHours } from './half-hours.ts';
+import { SeveralMachines } from './several-machines.ts';
 
 const { values } = parseArgs({
-  options: { kills: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
+  options: {
+    /** How often something breaks. */
+    kills: { type: 'string', default: '50' },
+    seed: { type: 'string', default: '1' },
+    /** Two API processes and two workers over PostgreSQL and S3, any of which but S3 may break. Both or neither. */
+    postgres: { type: 'boolean', default: false },
+    s3: { type: 'boolean', default: false },
+    /** Half-hour recordings before that, while each of these things breaks once. */
+    recordings: { type: 'string', default: '6' },
+  },
 });
-const dataDir = await mkdtemp(join(tmpdir(), 'undertone-recovery-'));
-try {
-  const random = new Random(Number(values.seed));
-  const report = await surviveKills(new ServerProcess(dataDir), Number(values.kills), random, (line) =>
-    console.log(line),
+if (values.postgres !== values.s3) throw new Error('Several processes share both: give --postgres and --s3.');
+const random = new Random(Number(values.seed));
+const say = (line: string) => console.log(line);
+say(describeMachine());
+if (values.postgres) {
+  await halfHours(Number(values.recordings), random, say);
+  say(
+    JSON.stringify(await surviveFaults(await SeveralMachines.prepare(), Number(values.kills), random, say)),
   );
-  console.log(JSON.stringify({ machine: describeMachine(), ...report }));
-} finally {
-  await rm(dataDir, { recursive: true, force: true });
+} else {
+  const dataDir = await mkdtemp(join(tmpdir(), 'undertone-recovery-'));
+  try {
+    const victim = killed(new ServerProcess(dataDir));
+    say(JSON.stringify(await surviveFaults(victim, Number(values.kills), random, say)));
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
 }

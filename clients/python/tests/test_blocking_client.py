@@ -51,7 +51,7 @@ both = pytest.mark.parametrize("program", [INTERRUPTED, ASYNC_INTERRUPTED], ids=
 
 
 @both
-def test_ctrl_c_stops_an_upload_at_once_deletes_it_and_leaves_no_thread_behind(
+def test_ctrl_c_stops_an_upload_at_once_says_how_to_continue_and_leaves_no_thread_behind(
     program: str, flaky: FlakyServer, tmp_path: Path
 ) -> None:
     flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route == "part" else None
@@ -59,8 +59,15 @@ def test_ctrl_c_stops_an_upload_at_once_deletes_it_and_leaves_no_thread_behind(
     path.write_bytes(scrambled(8 * MIB))
     process = start(program, flaky.environment, "upload", str(path))
     until(lambda: len(flaky.calls("part")) == 3)
-    assert interrupt(process)["threads"] == ["MainThread"]
-    assert len(flaky.deleted) == 1, "it is deleted before KeyboardInterrupt is raised"
+    told = interrupt(process)
+    assert told["threads"] == ["MainThread"]
+    assert flaky.deleted == set()
+    (request_id,) = flaky.uploads
+    assert f"asynch.upload(..., resume='{request_id}')" in str(told["stderr"])
+    flaky.faults = lambda _seen: None
+    with EmotionClient(**flaky.settings) as client:
+        client.asynch.upload(path, resume=request_id)
+    assert flaky.assembled(request_id) == path.read_bytes()
 
 
 @both
@@ -72,17 +79,6 @@ def test_ctrl_c_ends_the_wait_for_a_result_and_the_request_goes_on(program: str,
         until(lambda: len(flaky.calls("prediction")) == 1)
         assert interrupt(process)["threads"] == ["MainThread"]
         assert client.asynch.emotions(request_id).status == "completed"
-
-
-def test_a_second_ctrl_c_does_not_wait_until_the_request_is_deleted(flaky: FlakyServer) -> None:
-    flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route in ("part", "delete") else None
-    process = start("import undertone_client as u\nu.EmotionClient().asynch.upload(b'x')", flaky.environment)
-    until(lambda: len(flaky.calls("part")) == 1)
-    process.send_signal(signal.SIGINT)
-    until(lambda: len(flaky.calls("delete")) == 1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=4)
-    assert err.endswith("KeyboardInterrupt\n")
 
 
 def test_ctrl_c_interrupts_the_reading_of_a_pipe_that_never_ends(flaky: FlakyServer) -> None:
@@ -113,7 +109,7 @@ def test_a_listener_that_stops_the_program_stops_the_upload(flaky: FlakyServer) 
 
     with EmotionClient(**flaky.settings, part_size=MIB) as client, pytest.raises(KeyboardInterrupt):
         client.asynch.upload(scrambled(8 * MIB), on_progress=listen)
-    assert len(flaky.deleted) == 1
+    assert flaky.calls("complete") == []
 
 
 def test_it_works_inside_a_running_event_loop(flaky: FlakyServer) -> None:
@@ -146,7 +142,6 @@ def test_a_client_that_is_closed_by_another_thread_says_so_instead_of_hanging(fl
     with pytest.raises(RuntimeError, match="closed while it was in use"):
         client.asynch.upload(RECORDING)
     closer.join()
-    assert len(flaky.deleted) == 1
 
 
 def test_a_client_that_is_forgotten_ends_its_thread(flaky: FlakyServer) -> None:
@@ -200,4 +195,4 @@ def interrupt(process: subprocess.Popen[str]) -> dict[str, object]:
     assert process.returncode == 0, err
     said: dict[str, float] = json.loads(out.splitlines()[-1])
     assert said["caught"] - pressed < 4
-    return dict(said)
+    return {**said, "stderr": err}

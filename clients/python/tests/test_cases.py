@@ -8,6 +8,7 @@ import json
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,9 +24,9 @@ from undertone_client import (
 from undertone_client import _retry as retry
 from undertone_client._checks import NUMBERS
 from undertone_client._failure import failing_as
+from undertone_client._open import StoredPart, is_etag_of, original_part_size, plan_parts
 from undertone_client._poll import check_request_id
 from undertone_client._source import base_name
-from undertone_client._upload import is_etag_of, plan_parts
 from undertone_client._urls import join_url, models_url, with_query
 
 from .support.clients import scrambled
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 
 CASES = json.loads((ROOT / "clients" / "cases.json").read_text(encoding="utf-8"))
 EXAMPLE_ID = CASES["requestIds"]["example"]
-SETTING_NAMES = {*(row["name"] for row in CASES["settings"]), *CASES["environment"], "showProgress", "baseUrl"}
+SETTING_NAMES = {
+    *(row["name"] for row in CASES["settings"]),
+    *CASES["environment"],
+    *("showProgress", "baseUrl", "webhookUrl", "webhookSecret"),
+}
 
 
 def named(row: dict[str, Any]) -> str:
@@ -55,26 +60,29 @@ def translated(settings: dict[str, Any]) -> dict[str, Any]:
     return {snake(name): value for name, value in settings.items()}
 
 
-def perform(twin: Twin, operation: str, request_id: str, **upload: Any) -> Any:
-    if operation == "discrete.emotions":
-        return twin.discrete.emotions(scrambled(1000))
-    if operation == "asynch.upload":
-        return twin.asynch.upload(scrambled(1000), **upload)
-    if operation == "asynch.emotions":
-        return twin.asynch.emotions(request_id)
-    if operation == "asynch.delete":
-        return twin.asynch.delete(request_id)
-    assert operation == "models"
-    return twin.models()
+def perform(twin: Twin, operation: str, request_id: str, **options: Any) -> Any:
+    recording = scrambled(1000)
+    if operation == "discrete.many":
+        (outcome,) = twin.discrete.many([recording], **options)
+        return outcome.result
+    if operation == "asynch.resume":
+        return twin.asynch.upload(recording, resume=request_id, **options)
+    if operation == "models":
+        return twin.models()
+    name, method = operation.split(".")
+    given: dict[str, list[Any]] = {
+        "emotions": [recording if name == "discrete" else request_id],
+        "upload": [recording],
+        "submit": [recording],
+        "delete": [request_id],
+    }
+    return getattr(getattr(twin, name), snake(method))(*given.get(method, []), **options)
 
 
 def use_setting(make_twin: MakeTwin, settings: dict[str, Any], place: str, name: str, value: Any) -> Any:
     if place == "client":
         return make_twin(**{**settings, name: value}).asynch.emotions(EXAMPLE_ID)
-    if place == "asynch.upload":
-        return make_twin(**settings).asynch.upload(scrambled(10), **{name: value})
-    assert place == "asynch.emotions"
-    return make_twin(**settings).asynch.emotions(EXAMPLE_ID, **{name: value})
+    return perform(make_twin(**settings), place, EXAMPLE_ID, **{name: value})
 
 
 @pytest.mark.parametrize("row", CASES["settings"], ids=named)
@@ -208,6 +216,40 @@ def test_an_error_of_the_service_becomes_one_of_the_client(
         assert error.problem[name] == value
     assert len(flaky.seen) == (3 if expected["retried"] else 1)
     assert len(waits) == (2 if expected["retried"] else 0)
+
+
+@pytest.mark.parametrize("row", CASES["operations"], ids=lambda row: f"{row['operation']}: {row['name']}")
+def test_what_an_operation_asks_for_and_what_it_makes_of_the_answer(
+    row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    if "answer" in row:
+        body = json.dumps(row["answer"]["body"]).encode()
+        headers = {"content-type": "application/json"}
+        flaky.faults = lambda _seen: Fault("answer", status=row["answer"]["status"], headers=headers, body=body)
+    got = perform(make_twin(**flaky.settings), row["operation"], EXAMPLE_ID, **translated(row["options"]))
+    seen, call = flaky.seen[0], row["call"]
+    assert (seen.method, urlsplit(seen.url).path, seen.query) == (call["method"], call["path"], call["query"])
+    assert ("idempotency-key" in seen.headers) == call["hasIdempotencyKey"]
+    if "result" in row:
+        assert (got.to_dict() if hasattr(got, "to_dict") else got) == row["result"]
+
+
+@pytest.mark.parametrize("row", CASES["refusals"], ids=lambda row: f"{row['operation']} {list(row['options'])}")
+def test_options_that_make_no_sense_are_refused_before_anything_is_sent(
+    row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        perform(make_twin(**flaky.settings), row["operation"], EXAMPLE_ID, **translated(row["options"]))
+    for words in row["messageContains"]:
+        assert snake(words) in str(caught.value)
+    assert flaky.seen == []
+
+
+def test_the_part_size_an_interrupted_upload_was_begun_with() -> None:
+    for row in CASES["resume"]:
+        stored = [StoredPart(number, "", size) for number, size in row["stored"]]
+        found = original_part_size(row["size"], row["partCount"], stored, row["partSize"])
+        assert found == row["begunWith"], row["name"]
 
 
 def test_what_is_a_request_id_and_what_is_not() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import undertone_client
-from undertone_client import AsyncEmotionClient, EmotionClient
+from undertone_client import AsyncEmotionClient, AsyncEmotionStream, EmotionClient, EmotionStream
 
 PROJECT = Path(__file__).parents[1]
 
@@ -53,13 +53,22 @@ def public(owner: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(owner).items() if not name.startswith("_") and callable(value)}
 
 
+def waits(method: Any) -> bool:
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+
+
 def twins() -> list[tuple[type, type]]:
     blocking, waiting = EmotionClient("k"), AsyncEmotionClient("k")
     return [
         (EmotionClient, AsyncEmotionClient),
         (type(blocking.discrete), type(waiting.discrete)),
         (type(blocking.asynch), type(waiting.asynch)),
+        (EmotionStream, AsyncEmotionStream),
     ]
+
+
+#: They return at once in both clients; what they give is waited for.
+AT_ONCE = ("stream",)
 
 
 @pytest.mark.parametrize("pair", twins(), ids=lambda pair: pair[0].__name__)
@@ -67,9 +76,12 @@ def test_both_clients_have_the_same_names_parameters_and_defaults(pair: tuple[ty
     one, other = map(public, pair)
     assert list(one) == list(other)
     for name, method in one.items():
-        assert inspect.signature(method) == inspect.signature(other[name])
-        assert inspect.iscoroutinefunction(other[name])
-        assert not inspect.iscoroutinefunction(method)
+        ours, theirs = inspect.signature(method).parameters, inspect.signature(other[name]).parameters
+        assert [(item.name, item.kind, item.default) for item in ours.values()] == [
+            (item.name, item.kind, item.default) for item in theirs.values()
+        ]
+        assert waits(other[name]) == (name not in AT_ONCE)
+        assert not waits(method)
 
 
 def test_both_clients_have_the_same_settings() -> None:
@@ -77,7 +89,7 @@ def test_both_clients_have_the_same_settings() -> None:
 
 
 def test_everything_public_is_documented() -> None:
-    documented = [getattr(undertone_client, name) for name in undertone_client.__all__ if name != "CONFIDENCE_FLOOR"]
+    documented = [getattr(undertone_client, name) for name in undertone_client.__all__ if not name.isupper()]
     for pair in twins():
         documented += [value for owner in pair for value in [owner, *public(owner).values()]]
     documented += [value for item in documented if isinstance(item, type) for value in public(item).values()]

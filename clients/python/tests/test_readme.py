@@ -26,7 +26,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re
 def running(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[subprocess.Popen[str]]]:
     """All examples at the same time: most of theirs is spent waiting."""
     folder = tmp_path_factory.mktemp("examples")
-    for name, seconds in (("hello.wav", 6), ("interview.wav", 31), ("too-short.wav", 2)):
+    for name, seconds in (("hello.wav", 6), ("interview.wav", 31), ("call.wav", 11), ("too-short.wav", 2)):
         (folder / name).write_bytes(talk(seconds))
     processes = [
         subprocess.Popen(
@@ -53,6 +53,16 @@ def test_the_example_works_when_it_is_copied_and_pasted(number: int, running: li
 
 
 def test_there_are_examples_for_every_way_to_use_it() -> None:
-    assert len(EXAMPLES) == 5
-    for name in ("EmotionClient", "AsyncEmotionClient", "prepare", "to_dataframe", "plot", "classify", "upload"):
+    assert len(EXAMPLES) == 8
+    for name in (
+        "EmotionClient",
+        "AsyncEmotionClient",
+        "prepare",
+        "to_dataframe",
+        "plot",
+        "classify",
+        "upload",
+        "many",
+        "stream",
+    ):
         assert any(name in example for example in EXAMPLES)

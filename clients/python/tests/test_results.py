@@ -27,6 +27,45 @@ RESULT = {
 }
 
 
+PREDICTIONS = {"angry": 0.8, "happy": 0.1, "neutral": 0.05, "sad": 0.05}
+FLAT = dict.fromkeys(PREDICTIONS, 0.25)
+
+
+def step(start: int, channel: int, emotion: str, confidence: float, speech_seconds: float) -> dict[str, Any]:
+    return {
+        "t": f"00:{start:02d}",
+        "channel": channel,
+        "emotion": emotion,
+        "confidence": confidence,
+        "start": start,
+        "end": start + 5,
+        "speech_seconds": speech_seconds,
+        "speech": speech_seconds >= 0.5,
+        "all_predictions": PREDICTIONS if speech_seconds else FLAT,
+    }
+
+
+#: A call: channel 0 is angry and then silent, channel 1 is silent and then angry.
+CALL = {
+    "request_id": "0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10",
+    "status": "completed",
+    "emotions": [
+        step(0, 0, "angry", 0.8, 4.5),
+        step(0, 1, "sad", 0.25, 0),
+        step(5, 0, "sad", 0.25, 0),
+        step(5, 1, "angry", 0.8, 5),
+    ],
+    "model": "4emotions",
+    "weights": "research",
+    "duration_seconds": 10,
+    "expires_at": "2026-01-02T00:00:00.000Z",
+    "segments": [
+        {"channel": 0, "start": 0, "end": 5, "emotion": "angry", "confidence": 0.8, "speech_seconds": 4.5},
+        {"channel": 0, "start": 5, "end": 10, "emotion": None, "confidence": 0.25, "speech_seconds": 0},
+    ],
+}
+
+
 class Tags(HTMLParser):
     """Reads HTML and insists that every tag is closed."""
 
@@ -56,7 +95,8 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"), [(DiscreteResult, DISCRETE_ANSWER), (AsynchResult, RESULT), (ModelList, MODELS)]
+    ("kind", "value"),
+    [(DiscreteResult, DISCRETE_ANSWER), (AsynchResult, RESULT), (AsynchResult, CALL), (ModelList, MODELS)],
 )
 def test_a_result_is_a_plain_dict_when_asked_and_survives_copying_and_pickling(
     kind: Any, value: dict[str, Any]
@@ -87,6 +127,40 @@ def test_tables_have_a_row_for_each_step_or_emotion() -> None:
     emotions = DiscreteResult.from_dict(DISCRETE_ANSWER).to_dataframe()
     assert emotions.iloc[0].to_dict() == {"emotion": "happy", "confidence": 0.7}
     assert len(emotions) == 4
+
+
+def test_silence_is_called_no_speech_and_never_counted_as_an_emotion() -> None:
+    call = AsynchResult.from_dict(CALL)
+    assert [element.heard for element in call.emotions] == ["angry", "no speech", "no speech", "angry"]
+    assert call.shares() == {"angry": 0.5, "no speech": 0.5}
+    assert [segment.heard for segment in call.segments or ()] == ["angry", "no speech"]
+    table = call.to_dataframe()
+    assert list(table.columns) == [
+        *("t", "seconds", "emotion", "confidence", "channel", "start", "end", "speech_seconds", "speech"),
+        *PREDICTIONS,
+    ]
+    assert dict(table.emotion.value_counts()) == {"angry": 2, "no speech": 2}
+    assert table.loc[table.channel == 1, "angry"].tolist() == [0.25, 0.8]
+    silent = DiscreteResult.from_dict({**DISCRETE_ANSWER, "speech_seconds": 0.4})
+    assert silent.heard == "no speech"
+    assert "No speech" in Tags(silent._repr_html_()).text
+    assert DiscreteResult.from_dict(DISCRETE_ANSWER).heard == "happy"
+
+
+def test_a_call_is_drawn_as_one_strip_for_each_channel() -> None:
+    call = AsynchResult.from_dict(CALL)
+    drawing = Tags(call._repr_html_())
+    (svg,) = drawing.named("svg")
+    assert "50% angry, 50% no speech" in str(svg["aria-label"])
+    assert "sad" not in drawing.text
+    assert len({rect["y"] for rect in drawing.named("rect")}) == 4, "each channel has rows of its own"
+    matplotlib = importlib.import_module("matplotlib")
+    matplotlib.use("agg")
+    axes = call.plot()
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["0: angry", "0: no speech", "1: angry", "1: no speech"]
+    assert axes.get_xlim() == (0, 10)
+    importlib.import_module("matplotlib.pyplot").close("all")
 
 
 def test_a_time_line_draws_itself_in_a_notebook() -> None:

@@ -1,4 +1,10 @@
-import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
+import {
+  ASYNCH_LIMITS,
+  ASYNCH_PATHS,
+  DISCRETE_LIMITS,
+  LENGTH_TOLERANCE_SECONDS,
+  PATHS,
+} from '@undertone/contract';
 import type { PcmBlock } from './decode.ts';
 import { AudioError } from './errors.ts';
 import { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
@@ -7,6 +13,7 @@ import type { Sound } from './sound.ts';
 const { minSeconds, maxSeconds } = DISCRETE_LIMITS;
 const LIMITS = { min_seconds: minSeconds, max_seconds: maxSeconds };
 const ACCEPTED = `${minSeconds} to ${maxSeconds} s are accepted here.`;
+const ASYNCH = `the asynch interface (POST ${PATHS.asynch}${ASYNCH_PATHS.requests})`;
 
 /** The most that a model takes. What the tolerance lets through beyond it is cut off. */
 export const LONGEST_CLIP_SAMPLES: number = maxSeconds * MODEL_SAMPLE_RATE;
@@ -36,7 +43,7 @@ export function checkClipLength(samples: number): void {
   if (samples < Math.round((minSeconds - LENGTH_TOLERANCE_SECONDS) * MODEL_SAMPLE_RATE)) {
     throw new AudioError(
       'audio_too_short',
-      `The recording is ${actual} s long; ${ACCEPTED} Join sentences, or send 5 s and more to the asynch interface.`,
+      `The recording is ${actual} s long; ${ACCEPTED} Join it with the sentences around it, or send ${ASYNCH_LIMITS.minSeconds} s and more to ${ASYNCH}.`,
       { ...LIMITS, actual_seconds: actual },
     );
   }
@@ -46,6 +53,6 @@ export function checkClipLength(samples: number): void {
 }
 
 function tooLong(what: string, figures: Record<string, number> = {}): AudioError {
-  const message = `${what}; ${ACCEPTED} Longer recordings go to the asynch interface.`;
+  const message = `${what}; ${ACCEPTED} Longer recordings go to ${ASYNCH}.`;
   return new AudioError('audio_too_long', message, { ...LIMITS, ...figures });
 }

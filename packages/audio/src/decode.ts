@@ -11,11 +11,14 @@ export interface PcmBlock {
   readonly data: Uint8Array;
   readonly firstFrame: number;
   readonly outputs: Span;
+  /** Only this channel, or each of them apart; all of them mixed where it is not given. */
+  readonly channel?: number | 'each';
 }
 
-/** One block -> 16 kHz, one list of samples for each channel. All channels are mixed into one. */
-export function decodeBlock({ format, data, firstFrame, outputs }: PcmBlock): Float32Array<ArrayBuffer>[] {
-  return readChannels(data, format).map((samples) =>
+/** One block -> 16 kHz, one list of samples for each channel that is heard. */
+export function decodeBlock(block: PcmBlock): Float32Array<ArrayBuffer>[] {
+  const { format, data, firstFrame, outputs, channel } = block;
+  return readChannels(data, format, channel).map((samples) =>
     resample(samples, firstFrame, format.sampleRate, outputs),
   );
 }
@@ -26,10 +29,15 @@ const MOST_AT_ONCE = 32_768;
 const [interleaved, rawArea] = areas;
 const raw = new Uint8Array(rawArea.buffer, rawArea.byteOffset, rawArea.byteLength);
 
-/** Bytes -> samples of -1..1 at the recording's own rate, mixed down to the mean of its channels. */
-function readChannels(data: Uint8Array, { encoding, channels, frameBytes }: PcmFormat): Float32Array[] {
+/** Bytes -> samples of -1..1 at the recording's own rate: one channel of it, each of them, or the mean of all. */
+function readChannels(
+  data: Uint8Array,
+  { encoding, channels, frameBytes }: PcmFormat,
+  channel: PcmBlock['channel'],
+): Float32Array[] {
   const frames = Math.floor(data.length / frameBytes);
-  const mixed = new Float32Array(frames);
+  const first = typeof channel === 'number' ? channel : 0;
+  const heard = Array.from({ length: channel === 'each' ? channels : 1 }, () => new Float32Array(frames));
   const framesAtOnce = Math.floor(MOST_AT_ONCE / channels);
   for (let at = 0; at < frames; at += framesAtOnce) {
     const count = Math.min(framesAtOnce, frames - at);
@@ -37,9 +45,13 @@ function readChannels(data: Uint8Array, { encoding, channels, frameBytes }: PcmF
     bytes.set(data.subarray(at * frameBytes, (at + count) * frameBytes));
     const samples = interleaved.subarray(0, count * channels);
     decoders[encoding](bytes, samples);
-    mixInto(mixed.subarray(at, at + count), samples, channels);
+    for (const [i, whole] of heard.entries()) {
+      const target = whole.subarray(at, at + count);
+      if (channel === undefined) mixInto(target, samples, channels);
+      else pickInto(target, samples, channels, first + i);
+    }
   }
-  return [mixed];
+  return heard;
 }
 
 function mixInto(mixed: Float32Array, samples: Float32Array, channels: number): void {
@@ -52,6 +64,12 @@ function mixInto(mixed: Float32Array, samples: Float32Array, channels: number): 
     let sum = 0;
     for (let channel = 0; channel < channels; channel++) sum += samples[at++] as number;
     mixed[frame] = sum * share;
+  }
+}
+
+function pickInto(picked: Float32Array, samples: Float32Array, channels: number, channel: number): void {
+  for (let frame = 0, at = channel; frame < picked.length; frame++, at += channels) {
+    picked[frame] = samples[at] as number;
   }
 }
 

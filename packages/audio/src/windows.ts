@@ -4,6 +4,7 @@ import { RingBuffer } from './ring-buffer.ts';
 
 export interface AudioWindow {
   readonly index: number;
+  readonly channel: number;
   /** `index * stepSeconds`, also for windows that had to look back. */
   readonly startSeconds: number;
   /** Where the step ends, which may be before it is full. */
@@ -13,31 +14,48 @@ export interface AudioWindow {
 }
 
 /**
- * One window for each started step, as long as the step. A window that would run past the end looks back, so that it
- * is as long as the others; only a recording shorter than a window gives a shorter one.
+ * One window for each started step of each channel, as long as the step. A window that would run past the end looks back,
+ * so that it is as long as the others; only a recording shorter than a window gives a shorter one.
+ *
+ * A chunk has the samples of every channel, equally many of each. The windows of one step follow each other.
  */
 export async function* windows(
-  chunks: AsyncIterable<Float32Array>,
+  chunks: AsyncIterable<readonly Float32Array[]>,
   stepSeconds: number,
 ): AsyncGenerator<AudioWindow> {
   const step = Math.round(stepSeconds * MODEL_SAMPLE_RATE);
   if (!(step >= 1)) throw new RangeError(`A step must be a positive number of seconds, not ${stepSeconds}.`);
-  const recent = new RingBuffer(step);
+  let recent: RingBuffer[] = [];
   let index = 0;
-  const next = (): AudioWindow => ({
-    index,
-    startSeconds: index * stepSeconds,
-    endSeconds: Math.min(++index * stepSeconds, recent.end / MODEL_SAMPLE_RATE),
-    samples: recent.copy(),
-  });
+  let end = 0;
+  function* next(): Generator<AudioWindow> {
+    const startSeconds = index * stepSeconds;
+    const endSeconds = Math.min((index + 1) * stepSeconds, end / MODEL_SAMPLE_RATE);
+    for (const [channel, ring] of recent.entries()) {
+      yield { index, channel, startSeconds, endSeconds, samples: ring.copy() };
+    }
+    index++;
+  }
 
   for await (const chunk of chunks) {
-    for (let at = 0; at < chunk.length; ) {
-      const take = Math.min(chunk.length - at, (index + 1) * step - recent.end);
-      recent.push(chunk.subarray(at, at + take));
+    if (recent.length === 0) recent = chunk.map(() => new RingBuffer(step));
+    const length = chunk[0]?.length ?? 0;
+    for (let at = 0; at < length; ) {
+      const take = Math.min(length - at, (index + 1) * step - end);
+      for (const [channel, ring] of recent.entries()) ring.push(samplesOf(chunk, channel, at, at + take));
       at += take;
-      if (recent.end === (index + 1) * step) yield next();
+      end += take;
+      if (end === (index + 1) * step) yield* next();
     }
   }
-  if (recent.end - index * step >= ASYNCH_LIMITS.minTailSeconds * MODEL_SAMPLE_RATE) yield next();
+  if (end - index * step >= ASYNCH_LIMITS.minTailSeconds * MODEL_SAMPLE_RATE) yield* next();
+}
+
+function samplesOf(
+  chunk: readonly Float32Array[],
+  channel: number,
+  start: number,
+  end: number,
+): Float32Array {
+  return (chunk[channel] as Float32Array).subarray(start, end);
 }

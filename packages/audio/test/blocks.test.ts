@@ -20,6 +20,14 @@ async function blocksOf(wav: Uint8Array, mostBytes?: number): Promise<PcmBlock[]
   return collect(cutIntoBlocks(pieces, format, mostBytes));
 }
 
+/** The samples of several files in turn. */
+const interleave = (files: readonly Uint8Array[]) => (sampleBytes: number) =>
+  Buffer.concat(
+    Array.from({ length: (files[0]?.length ?? 0) / sampleBytes }, (_, i) =>
+      files.map((file) => file.subarray(i * sampleBytes, (i + 1) * sampleBytes)),
+    ).flat(),
+  );
+
 describe('a recording that is decoded block by block', () => {
   it('is the same to the last bit as when it is decoded in one piece', async () => {
     let most = 0;
@@ -51,6 +59,30 @@ describe('a recording that is decoded block by block', () => {
       { seed: 21, numRuns: 250 },
     );
     assert.ok(most > 20, `at most ${most} blocks`);
+  });
+
+  it('has each channel apart, to the last bit as if it were a file of its own', async () => {
+    for (const [sampleRate, encoding, channels] of [
+      [44_100, 'pcm16', 2],
+      [8_000, 'mulaw', 3],
+      [48_000, 'float32', 8],
+    ] as const) {
+      const frames = 20_000;
+      const options = { sampleRate, encoding };
+      const alone = (channel: number) => loud.subarray(channel * 2_000, channel * 2_000 + frames);
+      const files = Array.from({ length: channels }, (_, i) => writeWav(alone(i), options));
+      const together = interleave(files.map((file) => file.subarray(HEADER_BYTES)));
+      const [block] = await blocksOf(files[0] as Buffer);
+      const { format, ...rest } = block as PcmBlock;
+      const sampleBytes = format.frameBytes;
+      const wide = { ...format, channels, frameBytes: sampleBytes * channels };
+      const heard = decodeBlock({ ...rest, format: wide, data: together(sampleBytes), channel: 'each' });
+      assert.equal(heard.length, channels);
+      for (const [i, file] of files.entries()) {
+        const [expected] = decodeBlock({ ...rest, format, data: file.subarray(HEADER_BYTES) });
+        assert.deepEqual(heard[i], expected);
+      }
+    }
   });
 
   it('is cut into blocks of bounded size, whatever its rate and however many channels it has', async () => {

@@ -39,7 +39,7 @@ describe('a short recording', () => {
       clipOf(3.2),
       refused(
         'audio_too_short',
-        'The recording is 3.2 s long; 4 to 10 s are accepted here. Join sentences, or send 5 s and more to the asynch interface.',
+        'The recording is 3.2 s long; 4 to 10 s are accepted here. Join it with the sentences around it, or send 5 s and more to the asynch interface (POST /v1/asynch/requests).',
         { ...limits, actual_seconds: 3.2 },
       ),
     );
@@ -47,7 +47,7 @@ describe('a short recording', () => {
       clipOf(12.5),
       refused(
         'audio_too_long',
-        'The recording is 12.5 s long; 4 to 10 s are accepted here. Longer recordings go to the asynch interface.',
+        'The recording is 12.5 s long; 4 to 10 s are accepted here. Longer recordings go to the asynch interface (POST /v1/asynch/requests).',
         { ...limits, actual_seconds: 12.5 },
       ),
     );
@@ -80,7 +80,7 @@ describe('a short recording', () => {
       readClip(await open(endless)),
       refused(
         'audio_too_long',
-        'The recording is longer than 10 s; 4 to 10 s are accepted here. Longer recordings go to the asynch interface.',
+        'The recording is longer than 10 s; 4 to 10 s are accepted here. Longer recordings go to the asynch interface (POST /v1/asynch/requests).',
         { min_seconds: 4, max_seconds: 10 },
       ),
     );

@@ -16,7 +16,11 @@ async function* cut(samples: Float32Array, sizes: readonly number[]): AsyncGener
 }
 
 const windowsOf = (length: number, stepSeconds: number, sizes = [9999]): Promise<AudioWindow[]> =>
-  collect(windows(cut(counting(length), sizes), stepSeconds));
+  collect(windows(oneChannel(cut(counting(length), sizes)), stepSeconds));
+
+async function* oneChannel(chunks: AsyncIterable<Float32Array>): AsyncGenerator<Float32Array[]> {
+  for await (const chunk of chunks) yield [chunk];
+}
 
 describe('windows over a stream', () => {
   it('are one for each started step, all of one length, whatever the length and the chunks', async () => {
@@ -58,6 +62,26 @@ describe('windows over a stream', () => {
     assert.equal(only?.samples.length, 30_000);
     assert.equal(others.length, 0);
     assert.equal((await windowsOf(1599, 5)).length, 0);
+  });
+
+  it('are as many for each step as there are channels, each with its own samples', async () => {
+    async function* twoChannels(): AsyncGenerator<Float32Array[]> {
+      for await (const chunk of cut(counting(170_000), [33_333])) {
+        yield [chunk, chunk.map((value) => -value)];
+      }
+    }
+    const found = await collect(windows(twoChannels(), 5));
+    assert.deepEqual(
+      found.map(({ index, channel, endSeconds, samples }) => [index, channel, endSeconds, samples[5]]),
+      [
+        [0, 0, 5, 5],
+        [0, 1, 5, -5],
+        [1, 0, 10, 80_005],
+        [1, 1, 10, -80_005],
+        [2, 0, 10.625, 90_005],
+        [2, 1, 10.625, -90_005],
+      ],
+    );
   });
 
   it('do not share memory', async () => {

@@ -5,10 +5,11 @@ import {
   MODEL_SAMPLE_RATE,
   memorySource,
   openSound,
+  type PcmBlock,
   type RecordingSource,
   readClip,
 } from '@undertone/audio';
-import { ASYNCH_LIMITS, DISCRETE_LIMITS } from '@undertone/contract';
+import { ASYNCH_LIMITS, type ChannelMode, DISCRETE_LIMITS } from '@undertone/contract';
 import {
   type Catalog,
   DEFAULT_MODELS_DIR,
@@ -34,7 +35,7 @@ export interface ClassifierOptions {
   weights?: string;
   /** Inference threads; one for each core unless told. */
   workers?: number;
-  /** The most clips, and the most windows of streams, that wait. */
+  /** The most clips that wait. */
   queueLimit?: number;
   /** A thread that works longer than this on one task counts as lost and is replaced. */
   stuckAfterMs?: number;
@@ -103,13 +104,19 @@ export class Classifier {
   /** A long recording, at the lowest priority. Reads on only as fast as windows are classified. */
   classifyRecording(
     source: RecordingSource,
-    options: { stepSeconds: number; signal?: AbortSignal; onProgress?: (share: number) => void },
+    options: {
+      stepSeconds: number;
+      channels?: ChannelMode;
+      signal?: AbortSignal;
+      onProgress?: (share: number) => void;
+    },
   ): Promise<RecordingPrediction> {
-    const { stepSeconds, signal, onProgress } = options;
+    const { stepSeconds, channels = 'mix', signal, onProgress } = options;
     const watched = onProgress === undefined ? source : watchProgress(source, onProgress);
     return this.#translate(
       classifyRecording({
         stepSeconds,
+        channels,
         // One more than there should be, whatever is alive: a thread that is done finds the next window waiting.
         inFlight: this.#queue.stats().threads + 1,
         maxSeconds: ASYNCH_LIMITS.maxSeconds,
@@ -119,8 +126,7 @@ export class Classifier {
           const seconds = (block.outputs.end - block.outputs.start) / MODEL_SAMPLE_RATE;
           const task = { kind: 'decode', ...block } as const;
           const { outcome } = await this.#queue.run(task, { priority: 'asynch', seconds, signal });
-          const [mixed] = outcome.channels;
-          return mixed as Float32Array<ArrayBuffer>;
+          return outcome.channels;
         },
         classify: (samples, signal) => this.classifyWindow(samples, { priority: 'asynch', signal }),
       }),
@@ -144,6 +150,21 @@ export class Classifier {
     return { models, speechSeconds, timings: { queueMs, inferenceMs } };
   }
 
+  /** Raw samples of 1 to 10 s, decoded and classified in one trip. Their bytes must not be changed until then. */
+  async classifySamples(
+    block: PcmBlock,
+    { priority, signal }: { priority: Priority; signal?: AbortSignal },
+  ): Promise<ClipPrediction> {
+    const seconds = (block.outputs.end - block.outputs.start) / MODEL_SAMPLE_RATE;
+    const { outcome, queueMs } = await this.#queue.run(
+      { kind: 'clip', ...block },
+      { priority, seconds, signal },
+    );
+    const { models, speechSeconds, decodeMs, inferenceMs } = outcome;
+    const timings = { decodeMs, queueMs, inferenceMs };
+    return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
+  }
+
   stats(): QueueStats {
     return this.#queue.stats();
   }
@@ -165,11 +186,9 @@ export class Classifier {
     );
     const { block, seconds } = await this.#translate(read);
     const readMs = performance.now() - started;
-    const options = { priority: 'discrete', seconds, signal } as const;
-    const { outcome, queueMs } = await this.#queue.run({ kind: 'clip', ...block }, options);
-    const { models, speechSeconds, decodeMs, inferenceMs } = outcome;
-    const timings = { decodeMs: readMs + decodeMs, queueMs, inferenceMs };
-    return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
+    const prediction = await this.classifySamples(block, { priority: 'discrete', ...(signal && { signal }) });
+    const timings = { ...prediction.timings, decodeMs: readMs + prediction.timings.decodeMs };
+    return { ...prediction, seconds, timings };
   }
 
   async #classifyJson(data: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {

@@ -32,7 +32,7 @@ export interface Classified {
 }
 
 export interface Decoded {
-  /** One list of 16 kHz samples for each channel; today they are mixed into one. */
+  /** One list of 16 kHz samples for each channel that is heard; only one where all are mixed. */
   readonly channels: Float32Array<ArrayBuffer>[];
 }
 

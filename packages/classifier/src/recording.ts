@@ -2,16 +2,24 @@ import {
   AudioError,
   type AudioWindow,
   cutIntoBlocks,
+  hasNoSpeech,
   MODEL_SAMPLE_RATE,
   type PcmBlock,
   type RecordingSource,
   type Sound,
   windows,
 } from '@undertone/audio';
-import { ASYNCH_LIMITS, LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
+import {
+  ASYNCH_LIMITS,
+  type ChannelMode,
+  DISCRETE_LIMITS,
+  LENGTH_TOLERANCE_SECONDS,
+} from '@undertone/contract';
 import { MAX_WINDOW_SECONDS, type Models } from './prediction.ts';
 
 export interface Step {
+  /** 0 where all were mixed into one. */
+  channel: number;
   startSeconds: number;
   endSeconds: number;
   /** Within the step. */
@@ -23,6 +31,7 @@ export interface RecordingPrediction {
   seconds: number;
   sampleRate: number;
   channels: number;
+  /** In order of time, then channel. */
   steps: Step[];
 }
 
@@ -30,13 +39,20 @@ type Samples = Float32Array<ArrayBuffer>;
 
 export interface RecordingOptions {
   readonly stepSeconds: number;
+  readonly channels: ChannelMode;
   /** Steps that may be classified at once: enough to keep the threads busy, few enough to keep memory small. */
   readonly inFlight: number;
   readonly maxSeconds: number;
   readonly signal: AbortSignal | undefined;
   open(signal: AbortSignal): Promise<Sound>;
-  decode(block: PcmBlock, signal: AbortSignal): Promise<Samples>;
-  classify(samples: Samples, signal: AbortSignal): Promise<{ models: Models; speechSeconds: number }>;
+  /** One list of samples for each channel that is heard. */
+  decode(block: PcmBlock, signal: AbortSignal): Promise<Samples[]>;
+  classify(samples: Samples, signal: AbortSignal): Promise<Heard>;
+}
+
+interface Heard {
+  readonly models: Models;
+  readonly speechSeconds: number;
 }
 
 /**
@@ -45,25 +61,38 @@ export interface RecordingOptions {
  *
  * The model hears up to 10 s at a time. A step of up to 10 s is one window; a longer one is cut into equal windows of
  * at most 10 s, and its probabilities are their mean.
+ *
+ * Channels heard apart are silent most of the time: what surely has no speech is not classified, but gets what the model
+ * says of silence, which is asked once.
  */
 export async function classifyRecording(options: RecordingOptions): Promise<RecordingPrediction> {
-  const { stepSeconds, inFlight, classify } = options;
+  const { stepSeconds, inFlight, channels } = options;
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
   const steps: Step[] = [];
   const running = new Set<Promise<void>>();
+  const silences = new Map<number, Promise<Heard>>();
   let failure: { error: unknown } | undefined;
 
   function fail(error: unknown): void {
     failure ??= { error };
     stop.abort();
   }
-  async function classifyStep({ index, startSeconds, endSeconds, samples }: AudioWindow): Promise<void> {
-    const parts = await Promise.all(cutEvenly(samples).map((part) => classify(part, signal)));
+  function classify(samples: Samples): Promise<Heard> {
+    if (channels === 'mix' || !hasNoSpeech(samples)) return options.classify(samples, signal);
+    const { length } = samples;
+    const silence = silences.get(length) ?? options.classify(new Float32Array(length), signal);
+    silences.set(length, silence);
+    return silence;
+  }
+  async function classifyStep(window: AudioWindow, place: number): Promise<void> {
+    const { channel, startSeconds, endSeconds, samples } = window;
+    const parts = await Promise.all(cutEvenly(samples).map(classify));
     // A window that looked back is longer than its step.
     const ownShare = Math.min(1, ((endSeconds - startSeconds) * MODEL_SAMPLE_RATE) / samples.length);
     const speechSeconds = parts.reduce((sum, part) => sum + part.speechSeconds, 0) * ownShare;
-    steps[index] = {
+    steps[place] = {
+      channel,
       startSeconds,
       endSeconds,
       speechSeconds,
@@ -75,11 +104,13 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
   const count = { samples: 0 };
   try {
     sound = await options.open(signal);
+    if (channels === 'separate') checkChannels(sound);
+    let place = 0;
     for await (const window of windows(decoded(sound, options, signal, count), stepSeconds)) {
       // Waiting with the next window at hand: a thread that is done does not wait for the decoder.
       if (running.size >= inFlight) await Promise.race(running);
       if (failure !== undefined) break;
-      const task = classifyStep(window)
+      const task = classifyStep(window, place++)
         .catch(fail)
         .finally(() => running.delete(task));
       running.add(task);
@@ -91,28 +122,29 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
   }
   await Promise.all(running);
   if (failure !== undefined) throw failure.error;
-  const { sampleRate, channels } = (sound as Sound).format;
-  return { seconds: count.samples / MODEL_SAMPLE_RATE, sampleRate, channels, steps };
+  const { format } = sound as Sound;
+  const { sampleRate } = format;
+  return { seconds: count.samples / MODEL_SAMPLE_RATE, sampleRate, channels: format.channels, steps };
 }
 
-/** 16 kHz samples, block by block. The next block is read and decoded while the last one is used. */
+/** 16 kHz samples of every channel that is heard, block by block. The next block is read and decoded while the last one is used. */
 async function* decoded(
   { pieces, format }: Sound,
-  { decode, maxSeconds }: RecordingOptions,
+  { decode, channels, maxSeconds }: RecordingOptions,
   signal: AbortSignal,
   count: { samples: number },
-): AsyncGenerator<Samples> {
+): AsyncGenerator<Samples[]> {
   const blocks = cutIntoBlocks(pieces, format);
-  async function next(): Promise<Samples | null> {
+  async function next(): Promise<Samples[] | null> {
     const { value, done } = await blocks.next();
     if (done) return null;
     if (value.outputs.end > maxSeconds * MODEL_SAMPLE_RATE) throw tooLong(maxSeconds);
-    return decode(value, signal);
+    return decode(channels === 'separate' ? { ...value, channel: 'each' } : value, signal);
   }
   let ahead = next();
   try {
     for (let chunk = await ahead; chunk !== null; chunk = await ahead) {
-      count.samples += chunk.length;
+      count.samples += chunk[0]?.length ?? 0;
       ahead = next();
       // It is looked at above, unless the loop is left first.
       ahead.catch(() => undefined);
@@ -159,12 +191,22 @@ function mean(parts: readonly Models[]): Models {
   );
 }
 
+function checkChannels({ format: { channels: actual_channels } }: Sound): void {
+  const max_channels = ASYNCH_LIMITS.maxChannels;
+  if (actual_channels <= max_channels) return;
+  throw new AudioError(
+    'unreadable_audio',
+    `The recording has ${actual_channels} channels; up to ${max_channels} can be heard apart. Send it without channels=separate, or fewer of them.`,
+    { max_channels, actual_channels },
+  );
+}
+
 function tooShort(seconds: number): AudioError {
   const min_seconds = ASYNCH_LIMITS.minSeconds;
   const actual_seconds = Number(seconds.toFixed(3));
   return new AudioError(
     'audio_too_short',
-    `The recording is ${actual_seconds} s long; at least ${min_seconds} s are needed. Shorter ones go to the discrete interface.`,
+    `The recording is ${actual_seconds} s long; at least ${min_seconds} s are needed. Join recordings, or send one of ${DISCRETE_LIMITS.minSeconds} s and more to the discrete interface.`,
     { min_seconds, actual_seconds },
   );
 }

@@ -2,8 +2,8 @@
  * Which work goes next. Pure: it knows no clock, no thread and no model.
  *
  * The rules, in words:
- * 1. Each priority has its own queue, first in, first out. A full one refuses; only asynch work is never refused,
- *    because each long recording has no more than a few windows in flight.
+ * 1. Each priority has its own queue, first in, first out. Only the discrete one can be full, and then refuses: a long
+ *    recording or a stream has no more than a few windows in flight, and waits for their answers before it reads on.
  * 2. Discrete work goes before stream work, and both before asynch work.
  * 3. Nobody starves: when work has waited while `turns` tasks of higher priorities were served, it has its turn.
  * 4. An inference cannot be interrupted, so a thread busy with asynch work makes discrete work wait. For `reserveMs`
@@ -19,7 +19,7 @@ export interface Work {
 }
 
 export interface Rules {
-  /** For discrete and stream work each. */
+  /** For discrete work. */
   queueLimit: number;
   turns: number;
   reserveMs: number;
@@ -48,7 +48,7 @@ export class Scheduler<W extends Work> {
   offer(work: W, now: number): boolean {
     if (work.priority === 'discrete') this.#lastDiscreteAt = now;
     const queue = this.#queues[work.priority];
-    if (work.priority !== 'asynch' && queue.length >= this.#rules.queueLimit) return false;
+    if (work.priority === 'discrete' && queue.length >= this.#rules.queueLimit) return false;
     queue.push(work);
     return true;
   }

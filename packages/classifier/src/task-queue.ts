@@ -6,7 +6,7 @@ import { PRIORITIES, type Priority, Scheduler, type Work } from './scheduler.ts'
 
 export interface TaskQueueOptions {
   threads: number;
-  /** The most tasks that wait, for discrete and stream work each. */
+  /** The most discrete tasks that wait. */
   queueLimit: number;
   thread: ThreadOptions;
 }

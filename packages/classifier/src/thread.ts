@@ -1,5 +1,5 @@
 /** Runs inside an inference thread: one session, one task at a time. */
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { AudioError, MODEL_SAMPLE_RATE, resampleAll } from '@undertone/audio';
 import { Activity, type FromThread, type Outcome, type ThreadData, type ToThread } from './protocol.ts';
@@ -10,8 +10,8 @@ const { modelPath, models, activity: shared } = workerData as ThreadData;
 const activity = new Int32Array(shared);
 
 // With as many threads as cores the main thread would wait its turn behind inferences, and everybody behind it. On Linux
-// this lowers the priority of this thread alone; elsewhere it would be the whole process's.
-if (process.platform === 'linux') setPriority(0, 5);
+// this lowers the priority of this thread alone; elsewhere it would be the whole process's. Never raises it: only root may.
+if (process.platform === 'linux') setPriority(0, Math.max(5, getPriority(0)));
 
 function say(message: FromThread, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);

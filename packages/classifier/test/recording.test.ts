@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import {
+  type AudioError,
   decodeBlock,
   Ffmpeg,
   memorySource,
@@ -40,7 +41,8 @@ function run(source: RecordingSource, options: Partial<RecordingOptions>): Promi
     maxSeconds: 600,
     signal: undefined,
     open: (signal) => openSound(source, { ffmpeg: new Ffmpeg({ path: null }), kind: 'recording', signal }),
-    decode: async (block) => decodeBlock(block)[0] as Float32Array<ArrayBuffer>,
+    channels: 'mix',
+    decode: async (block) => decodeBlock(block),
     classify: async () => flat,
     ...options,
   });
@@ -135,8 +137,8 @@ describe('the steps of a long recording', () => {
     assert.ok(lengths.every((length) => Math.abs(length - (25 * RATE) / 3) <= 1));
     const models = { m: { angry: 0.5, happy: (0.1 + 0.7 + 0.7) / 3 } };
     assert.deepEqual(steps, [
-      { startSeconds: 0, endSeconds: 25, speechSeconds: 6, models },
-      { startSeconds: 25, endSeconds: 50, speechSeconds: 6, models },
+      { channel: 0, startSeconds: 0, endSeconds: 25, speechSeconds: 6, models },
+      { channel: 0, startSeconds: 25, endSeconds: 50, speechSeconds: 6, models },
     ]);
   });
 
@@ -270,6 +272,42 @@ describe('a long recording and the real model', () => {
       const { models } = await classifier.classifyWindow(window, { priority: 'discrete' });
       assert.deepEqual(step.models, models);
     }
+  });
+
+  test('is heard channel by channel when asked, each as if it were alone; silence costs one inference', async (t) => {
+    const { classifier } = await start(t, { workers: 2 });
+    const [left, silent] = [samples.subarray(0, 23 * 44_100), new Float32Array(23 * 44_100)];
+    const alone = await classifier.classifyRecording(memorySource(writeWav(left)), { stepSeconds: 5 });
+    const silence = await classifier.classifyRecording(memorySource(writeWav(silent)), { stepSeconds: 5 });
+    const stereo = writeWav(left, { channels: 2 });
+    for (let at = 46; at < stereo.length; at += 4) stereo.writeInt16LE(0, at);
+    const inferences = t.mock.method(classifier, 'classifyWindow').mock;
+    const { steps, channels } = await classifier.classifyRecording(memorySource(stereo), {
+      stepSeconds: 5,
+      channels: 'separate',
+    });
+    assert.deepEqual([channels, steps.length], [2, 10]);
+    for (const channel of [0, 1]) {
+      const expected = (channel === 0 ? alone : silence).steps.map((step) => ({ ...step, channel }));
+      assert.deepEqual(
+        steps.filter((step) => step.channel === channel),
+        expected,
+      );
+    }
+    assert.deepEqual(
+      steps.map(({ startSeconds, channel }) => [startSeconds, channel]),
+      [0, 5, 10, 15, 20].flatMap((start) => [0, 1].map((channel) => [start, channel])),
+    );
+    assert.equal(inferences.callCount(), 5 + 1);
+  });
+
+  test('with more channels than can be heard apart is refused with both numbers', async () => {
+    const many = memorySource(writeWav(new Float32Array(50_000), { sampleRate: 8000, channels: 9 }));
+    await assert.rejects(run(many, { channels: 'separate' }), (error: AudioError) => {
+      assert.deepEqual(error.figures, { max_channels: 8, actual_channels: 9 });
+      return error.code === 'unreadable_audio' && /9 channels/.test(error.message);
+    });
+    await run(many, { channels: 'mix' });
   });
 
   test('gets the same result when a thread dies in the middle of it', async (t) => {

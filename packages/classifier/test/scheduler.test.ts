@@ -27,11 +27,12 @@ test('discrete work goes before streams, and both before long recordings that ca
   assert.equal(scheduler.next(moment), undefined);
 });
 
-test('a full queue refuses its own priority only, and asynch work is never refused', () => {
+test('a full queue refuses discrete work only: streams and long recordings wait for their answers anyway', () => {
   const { scheduler } = filled(Array.from({ length: rules.queueLimit }, () => 'discrete'));
   assert.equal(scheduler.offer(make('discrete'), 0), false);
-  assert.equal(scheduler.offer(make('stream'), 0), true);
-  for (let i = 0; i < 10 * rules.queueLimit; i++) assert.equal(scheduler.offer(make('asynch'), 0), true);
+  for (let i = 0; i < 10 * rules.queueLimit; i++) {
+    for (const each of ['stream', 'asynch'] as const) assert.equal(scheduler.offer(make(each), 0), true);
+  }
 });
 
 test('a thread is kept from asynch work for a while after a discrete request, and lent again afterwards', () => {
@@ -82,7 +83,7 @@ test('whatever happens: no queue over its limit, first in first out, priorities 
         if (step.kind === 'wait') now += step.ms;
         if (step.kind === 'offer') {
           const work = make(step.priority);
-          const room = step.priority === 'asynch' || queues[step.priority].length < rules.queueLimit;
+          const room = step.priority !== 'discrete' || queues[step.priority].length < rules.queueLimit;
           assert.equal(scheduler.offer(work, now), room);
           if (room) queues[step.priority].push(work);
         }

@@ -14,6 +14,7 @@ export const COLOURS: Record<Emotion, Style> = {
 };
 
 const WIDTH = 40;
+const DEFAULT_COLUMNS = 80;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /** One line for each emotion, the strongest first: its name, its share and a bar as long as the share. */
@@ -32,8 +33,13 @@ export function paint(style: Style, text: string): string {
   return text === '' ? text : styleText(style, text, { stream: process.stdout });
 }
 
+/** Of the terminal, or a usual one where there is none. */
+export function columns(): number {
+  return process.stdout.columns || DEFAULT_COLUMNS;
+}
+
 /** A bar as long as the share of one. */
-export function barOf(share: number): string {
-  const eighths = Math.round(share * WIDTH * 8);
+export function barOf(share: number, width = WIDTH): string {
+  const eighths = Math.round(share * Math.max(1, width) * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
 }

@@ -8,15 +8,10 @@ import { findFfmpeg, MODEL_SAMPLE_RATE } from '@undertone/audio';
 import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
 import type { Settings } from '@undertone/server';
+import { error, type Finding, ok, warning } from './finding.ts';
 import type { SettingName } from './settings-flags.ts';
+import { checkBucket, checkDatabase } from './shared-checks.ts';
 import { isExpected, UserError } from './user-error.ts';
-
-/** What a check found and, unless it is ok, how to fix it. */
-export interface Finding {
-  readonly state: 'ok' | 'warning' | 'error';
-  readonly found: string;
-  readonly fix?: string;
-}
 
 export const CHECKED_SETTINGS = [
   'host',
@@ -24,14 +19,26 @@ export const CHECKED_SETTINGS = [
   'dataDir',
   'weights',
   'modelsDir',
+  'publicUrl',
+  'corsOrigins',
+  's3Bucket',
+  's3Endpoint',
+  's3PublicEndpoint',
+  's3Region',
+  's3Prefix',
+  's3Addressing',
 ] as const satisfies SettingName[];
 
-/** In the order they are printed: what everything else rests on comes first. */
-export const CHECKS = {
+export type CheckedSettings = Pick<Settings, (typeof CHECKED_SETTINGS)[number] | 'databaseUrl'>;
+
+/** In the order they are printed: what everything else rests on comes first. Null: it does not matter here. */
+export const CHECKS: Record<string, (settings: CheckedSettings) => Promise<Finding | null>> = {
   node: checkNode,
   model: checkModel,
-  'data folder': checkDataDir,
-  disk: checkDisk,
+  'data folder': whereUsed(checkDataDir),
+  disk: whereUsed(checkDisk),
+  database: checkDatabase,
+  bucket: checkBucket,
   port: checkPort,
   ffmpeg: checkFfmpeg,
   cores: checkCores,
@@ -40,18 +47,6 @@ export const CHECKS = {
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
-
-function ok(found: string): Finding {
-  return { state: 'ok', found };
-}
-
-function warning(found: string, fix: string): Finding {
-  return { state: 'warning', found, fix };
-}
-
-function error(found: string, fix: string): Finding {
-  return { state: 'error', found, fix };
-}
 
 /** A Node that is too old does not get here: bin/undertone.js refuses it. */
 async function checkNode(): Promise<Finding> {
@@ -79,6 +74,11 @@ async function checkModel({ weights, modelsDir }: Pick<Settings, 'weights' | 'mo
     if (cause instanceof ModelFilesError) return error('its files cannot be used', message);
     return error(`does not run: ${message.split('\n', 1)[0]}`, 'Install again: make install.');
   }
+}
+
+/** With PostgreSQL and S3 nothing is written to the data folder. */
+function whereUsed(check: (settings: CheckedSettings) => Promise<Finding>): (typeof CHECKS)[string] {
+  return async (settings) => (settings.databaseUrl && settings.s3Bucket ? null : check(settings));
 }
 
 /** Writes and erases a file where the server would write: in the folder, or where the folder would be made. */
@@ -174,9 +174,14 @@ async function checkMemory(): Promise<Finding> {
   );
 }
 
-/** An error that may come from the data folder, as a sentence for the user where it does. */
-export async function explainStorage(cause: unknown, dataDir: string): Promise<unknown> {
+/** An error that may come from the data folder or the database, as a sentence for the user where it does. */
+export async function explainStorage(cause: unknown, dataDir: string, databaseUrl = ''): Promise<unknown> {
   if (isExpected(cause)) return cause;
+  if (databaseUrl !== '') {
+    const { name, message } = cause as Error;
+    if (name !== 'StoreUnavailableError' && name !== 'NewerSchemaError') return cause;
+    return new UserError(`The database in SERVICE_DATABASE_URL cannot be used. ${message}`, { cause });
+  }
   const { state, found, fix } = await checkDataDir({ dataDir });
   if (state === 'error') return new UserError(`The data folder ${found}. ${fix}`, { cause });
   const reason = (cause as Error).name === 'StoreUnavailableError' ? cause : await whyNotOpened(dataDir);

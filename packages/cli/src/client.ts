@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_PORT } from '@undertone/contract';
-import { type AsynchResult, EmotionClient, PredictionTimeoutError, type Progress } from '@undertone/sdk';
+import {
+  type AsynchResult,
+  EmotionClient,
+  PredictionTimeoutError,
+  type Progress,
+  type ProgressListener,
+} from '@undertone/sdk';
 import { readSettings } from '@undertone/server/settings';
 import { type Command, Option } from 'commander';
 import { UserError } from './user-error.ts';
@@ -40,14 +46,19 @@ export function connect(command: Command, { showProgress = true } = {}): Emotion
       'There is no API key: set SERVICE_API_KEY. `undertone keys create` makes one on the server.',
     );
   }
-  const { url, asynchUrl } = command.opts<ServerFlags>();
+  const { asynchUrl } = command.opts<ServerFlags>();
   const client = new EmotionClient({
-    baseUrl: url || `http://127.0.0.1:${localPort()}`,
+    baseUrl: serverUrl(command),
     asynchUrl: asynchUrl || undefined,
     showProgress,
   });
   client.validateConfig();
   return client;
+}
+
+/** The address of the server that the flags name. */
+export function serverUrl(command: Command): string {
+  return command.opts<ServerFlags>().url || `http://127.0.0.1:${localPort()}`;
 }
 
 /** A shell that starts the server on another port may be the one that calls it. */
@@ -73,13 +84,14 @@ export async function waitForResult(
   command: Command,
   requestId: string,
   signal: AbortSignal,
+  onProgress: ProgressListener = showStatus,
 ): Promise<AsynchResult> {
   // One call draws one bar, and these are many calls.
   const client = connect(command, { showProgress: false });
   try {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = longerPause(pauseMs)) {
       try {
-        return await client.asynch.emotions(requestId, { maxTries: 1, onProgress: showStatus, signal });
+        return await client.asynch.emotions(requestId, { maxTries: 1, onProgress, signal });
       } catch (error) {
         if (!(error instanceof PredictionTimeoutError)) throw error;
       }
@@ -89,7 +101,7 @@ export async function waitForResult(
     if (!signal.aborted) throw error;
     throw new UserError(`Stopped waiting. The request continues: \`undertone result ${requestId} --wait\`.`);
   } finally {
-    writeStatus('');
+    if (onProgress === showStatus) writeStatus('');
   }
 }
 

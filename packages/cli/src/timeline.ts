@@ -1,18 +1,26 @@
 import { ADVISED_MIN_CONFIDENCE, type Emotion, INTERVAL_SECONDS, parseTimestamp } from '@undertone/contract';
 import type { AsynchResult } from '@undertone/sdk';
 import { type Command, Option } from 'commander';
-import { barOf, COLOURS, paint } from './bars.ts';
+import { barOf, COLOURS, columns, paint } from './bars.ts';
+import { csvLine } from './csv.ts';
+import { NO_SPEECH, UNSURE } from './words.ts';
 
 const FORMATS = {
-  json: 'the result as one JSON object',
-  csv: 'the timeline as CSV',
+  json: 'the result as one JSON object, details included',
+  csv: 'a row for each step as CSV',
   srt: 'the timeline as subtitles',
 };
 
-export type TimelineFlags = { readonly [Format in keyof typeof FORMATS]?: true };
+export type TimelineFlags = { readonly [Format in keyof typeof FORMATS]?: true } & {
+  readonly details?: true;
+};
 
-/** An element of the timeline with its place in seconds. */
-type Step = AsynchResult['emotions'][number] & { readonly start: number; readonly end: number };
+/** A step of the timeline with its place in seconds, and what was heard in it: an emotion, or no speech. */
+export type Step = AsynchResult['emotions'][number] & {
+  readonly start: number;
+  readonly end: number;
+  readonly heard: Emotion | typeof NO_SPEECH;
+};
 
 /** Where there is no colour, letters tell the emotions apart. */
 const LETTERS: Record<Emotion, string> = {
@@ -25,103 +33,171 @@ const LETTERS: Record<Emotion, string> = {
   disgusted: 'D',
 };
 
-/** Steps under the advised confidence. */
-const UNSURE = '·';
+/** What is no emotion: steps under the advised confidence, and steps without speech. */
+const MARKS = { [UNSURE]: '·', [NO_SPEECH]: '_' } as const;
 
-const DEFAULT_COLUMNS = 80;
+const SRT_HOUR = 3600;
 
 export function addTimelineFlags(command: Command): Command {
   for (const [name, description] of Object.entries(FORMATS)) {
     const others = Object.keys(FORMATS).filter((other) => other !== name);
     command.addOption(new Option(`--${name}`, description).conflicts(others));
   }
-  return command;
+  return command.option(
+    '--details',
+    'a line for every step, with its seconds of speech and all probabilities',
+  );
 }
 
 /** The result goes to standard output, alone; progress and remarks go to standard error. */
-export function printTimeline(result: AsynchResult, { json, csv, srt }: TimelineFlags): void {
+export function printTimeline(result: AsynchResult, { json, csv, srt, details }: TimelineFlags): void {
   const steps = stepsOf(result);
-  const text = json ? JSON.stringify(result) : csv ? asCsv(steps) : srt ? asSrt(steps) : draw(steps);
+  const text = json
+    ? JSON.stringify(result)
+    : csv
+      ? [csvHeader(steps), ...csvRows(steps)].map(csvLine).join('\n')
+      : srt
+        ? asSrt(steps)
+        : draw(result, steps, details ?? false);
   process.stdout.write(`${text}\n`);
 }
 
-/** The elements with their starts and ends; the last one is taken to be as long as the first. */
-function stepsOf({ emotions }: AsynchResult): Step[] {
-  const starts = emotions.map(({ t }) => parseTimestamp(t));
+/** The elements with their starts and ends; where there are no details, the last one is as long as the first. */
+export function stepsOf({ emotions }: AsynchResult): Step[] {
+  const starts = [...new Set(emotions.map(({ t }) => parseTimestamp(t)))];
   const length = (starts[1] ?? INTERVAL_SECONDS.default) - (starts[0] ?? 0);
-  return emotions.map((element, i) => {
-    const start = starts[i] ?? 0;
-    return { ...element, start, end: starts[i + 1] ?? start + length };
+  return emotions.map((element) => {
+    const start = element.start ?? parseTimestamp(element.t);
+    const heard = element.speech === false ? NO_SPEECH : element.emotion;
+    return { ...element, start, end: element.end ?? start + length, heard };
   });
 }
 
-function asCsv(steps: readonly Step[]): string {
-  const rows = steps.map(({ t, start, emotion, confidence }) => [t, start, emotion, confidence]);
-  return [['t', 'seconds', 'emotion', 'confidence'], ...rows].map((row) => row.join(',')).join('\n');
+export function csvHeader(steps: readonly Step[]): string[] {
+  const emotions = Object.keys(steps[0]?.all_predictions ?? {});
+  return ['t', 'seconds', 'emotion', 'confidence', 'end', 'channel', 'speech_seconds', 'speech', ...emotions];
+}
+
+export function csvRows(steps: readonly Step[]): unknown[][] {
+  return steps.map(
+    ({ t, start, heard, confidence, end, channel, speech_seconds, speech, all_predictions }) => [
+      ...[t, start, heard, confidence, end, channel, speech_seconds, speech],
+      ...Object.values(all_predictions ?? {}),
+    ],
+  );
 }
 
 function asSrt(steps: readonly Step[]): string {
   return steps
-    .map(({ start, end, emotion, confidence }, i) => {
-      const percent = `${Math.round(confidence * 100)} %`;
-      return `${i + 1}\n${srtTime(start)} --> ${srtTime(end)}\n${emotion} ${percent}\n`;
+    .map(({ start, end, channel, heard, confidence }, i) => {
+      const who = channel === undefined ? '' : `channel ${channel}: `;
+      const what = heard === NO_SPEECH ? heard : `${heard} ${Math.round(confidence * 100)} %`;
+      return `${i + 1}\n${srtTime(start)} --> ${srtTime(end)}\n${who}${what}\n`;
     })
     .join('\n');
 }
 
 function srtTime(seconds: number): string {
-  const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
-  return `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)},000`;
+  const pad = (value: number, digits = 2) => String(Math.floor(value)).padStart(digits, '0');
+  const millis = pad(Math.round((seconds % 1) * 1000), 3);
+  return `${pad(seconds / SRT_HOUR)}:${pad((seconds / 60) % 60)}:${pad(seconds % 60)},${millis}`;
 }
 
-/** The whole recording in one line, what its signs mean, and a row for each step. */
-function draw(steps: readonly Step[]): string {
-  const strip = cells(steps, process.stdout.columns ?? DEFAULT_COLUMNS)
-    .map(cell)
-    .join('');
-  return [strip, legend(steps), '', ...steps.map(row)].join('\n');
+/**
+ * A row for each stretch of one emotion, or for each step. The summary comes last, where it stays in view: one strip for
+ * each channel and what its signs mean.
+ */
+function draw({ segments }: AsynchResult, steps: readonly Step[], details: boolean): string {
+  const channels = [...Map.groupBy(steps, ({ channel }) => channel)];
+  const strips = channels.map(([channel, own]) => {
+    const name = channel === undefined ? '' : `${channel} `;
+    return (
+      name +
+      cells(own, columns() - name.length)
+        .map(sign)
+        .join('')
+    );
+  });
+  const isSeparate = channels.some(([channel]) => channel !== undefined);
+  const rows =
+    details || segments === undefined
+      ? steps.map((step) => stepRow(step, details))
+      : segments.map((segment) =>
+          row({
+            name: `${clock(segment.start)} - ${clock(segment.end)}`,
+            channel: isSeparate ? segment.channel : undefined,
+            heard: segment.emotion ?? NO_SPEECH,
+            confidence: segment.confidence,
+          }),
+        );
+  return [...rows, '', ...strips, legend(steps)].join('\n');
 }
 
-/** As many cells as fit; one that stands for several steps shows the emotion that weighs most in them. */
-function cells(steps: readonly Step[], columns: number): Step[] {
-  const count = Math.min(steps.length, columns);
+/** As many cells as fit; one that stands for several steps shows what weighs most in them. */
+function cells(steps: readonly Step[], width: number): string[] {
+  const count = Math.min(steps.length, Math.max(1, width));
   return Array.from({ length: count }, (_, i) => {
     const from = Math.floor((i * steps.length) / count);
     return heaviest(steps.slice(from, Math.floor(((i + 1) * steps.length) / count)));
   });
 }
 
-function heaviest(steps: readonly Step[]): Step {
+function heaviest(steps: readonly Step[]): string {
   const weight = (group: readonly Step[]) => group.reduce((sum, { confidence }) => sum + confidence, 0);
-  const groups = Map.groupBy(steps, ({ emotion }) => emotion);
-  const [most = []] = [...groups.values()].toSorted((a, b) => weight(b) - weight(a));
-  return most.reduce((best, step) => (step.confidence > best.confidence ? step : best));
+  const groups = [...Map.groupBy(steps, labelOf)];
+  const [[label] = [NO_SPEECH]] = groups.toSorted(([, a], [, b]) => weight(b) - weight(a));
+  return label;
 }
 
-function cell({ emotion, confidence }: Step): string {
-  return confidence < ADVISED_MIN_CONFIDENCE ? paint('dim', UNSURE) : sign(emotion);
+/** What a step is counted as: its emotion when that is sure, and otherwise why it is none. */
+export function labelOf({ heard, confidence }: Pick<Step, 'heard' | 'confidence'>): string {
+  return heard !== NO_SPEECH && confidence < ADVISED_MIN_CONFIDENCE ? UNSURE : heard;
 }
 
-function sign(emotion: Emotion): string {
-  const coloured = paint(COLOURS[emotion], '█');
-  return coloured === '█' ? LETTERS[emotion] : coloured;
+/** One character for an emotion, or for what is none. */
+export function sign(label: string): string {
+  const mark = MARKS[label as keyof typeof MARKS];
+  if (mark !== undefined) return paint('dim', mark);
+  const coloured = paint(COLOURS[label as Emotion], '█');
+  return coloured === '█' ? LETTERS[label as Emotion] : coloured;
 }
 
 function legend(steps: readonly Step[]): string {
-  const groups = Map.groupBy(steps, ({ emotion, confidence }) =>
-    confidence < ADVISED_MIN_CONFIDENCE ? 'unsure' : emotion,
-  );
-  return [...groups]
+  return [...Map.groupBy(steps, labelOf)]
     .toSorted(([, a], [, b]) => b.length - a.length)
-    .map(([name, members]) => {
-      const mark = name === 'unsure' ? paint('dim', UNSURE) : sign(name);
-      return `${mark} ${name} ${Math.round((members.length / steps.length) * 100)} %`;
+    .map(([label, members]) => {
+      return `${sign(label)} ${label} ${Math.round((members.length / steps.length) * 100)} %`;
     })
     .join('   ');
 }
 
-function row({ t, emotion, confidence }: Step): string {
-  const line = `${t.padStart(6)}  ${emotion.padEnd(9)} ${(confidence * 100).toFixed(1).padStart(5)} %`;
-  if (confidence < ADVISED_MIN_CONFIDENCE) return paint('dim', `${line}  unsure`);
-  return `${line}  ${paint(COLOURS[emotion], barOf(confidence))}`;
+function stepRow(
+  { t, channel, heard, confidence, speech_seconds, all_predictions }: Step,
+  details: boolean,
+): string {
+  const line = row({ name: t.padStart(6), channel, heard, confidence });
+  if (!details || all_predictions === undefined) return line;
+  const all = Object.entries(all_predictions).map(([emotion, share]) => `${emotion} ${share.toFixed(3)}`);
+  return `${line}\n        ${paint('dim', `${(speech_seconds ?? 0).toFixed(1)} s of speech, ${all.join(', ')}`)}`;
+}
+
+interface Row {
+  readonly name: string;
+  readonly channel: number | undefined;
+  readonly heard: string;
+  readonly confidence: number;
+}
+
+export function row({ name, channel, heard, confidence }: Row): string {
+  const place = channel === undefined ? name : `${name}  ${channel}`;
+  if (heard === NO_SPEECH) return paint('dim', `${place}  ${NO_SPEECH}`);
+  const line = `${place}  ${heard.padEnd(9)} ${(confidence * 100).toFixed(1).padStart(5)} %`;
+  if (confidence < ADVISED_MIN_CONFIDENCE) return paint('dim', `${line}  ${UNSURE}`);
+  const bar = barOf(confidence, Math.min(40, columns() - line.length - 2));
+  return `${line}  ${paint(COLOURS[heard as Emotion], bar)}`;
+}
+
+function clock(seconds: number): string {
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
+  return `${two(seconds / 60)}:${two(seconds % 60)}`;
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { MODELS } from '@undertone/contract';
@@ -48,7 +48,7 @@ test('--json gives one object a line, in the order of the files, failures among 
     short,
     happy,
   ]);
-  assert.equal(code, 1);
+  assert.equal(code, 3);
   const lines = stdout
     .trimEnd()
     .split('\n')
@@ -76,14 +76,13 @@ test('what is not a short recording is refused file by file, each with the way o
   const words = join(folder, 'words.wav');
   await writeFile(words, 'these are words');
   const missing = join(folder, 'missing.wav');
-  const { code, stdout, stderr } = await undertone(['classify', folder, missing, long, words, happy]);
-  assert.equal(code, 1);
+  const { code, stdout, stderr } = await undertone(['classify', missing, long, words, happy]);
+  assert.equal(code, 3);
   const complaints = stderr.trimEnd().split('\n');
-  assert.equal(complaints.length, 4);
-  assert.match(complaints[0] ?? '', /^undertone: .*: This is a folder\. .*\*\.wav/);
-  assert.match(complaints[1] ?? '', /missing\.wav: There is no such file\./);
-  assert.match(complaints[2] ?? '', /long\.wav: .*30 s long; 4 to 10 s.*`undertone upload`/);
-  assert.match(complaints[3] ?? '', /words\.wav: /);
+  assert.equal(complaints.length, 3);
+  assert.match(complaints[0] ?? '', /missing\.wav: There is no such file\./);
+  assert.match(complaints[1] ?? '', /long\.wav: .*30 s long; 4 to 10 s.*`undertone upload`/);
+  assert.match(complaints[2] ?? '', /words\.wav: /);
   assert.match(stdout, /happy-1039\.wav/);
 });
 
@@ -96,11 +95,64 @@ test('a recording can come through a pipe, and ten seconds with padding are take
   assert.equal(padded.code, 0);
 });
 
-test('silence is answered, and said to have no emotion that stands out', async () => {
+test('silence is answered, and called no speech', async () => {
   const { code, stdout } = await undertone(['classify', '-'], { input: silentWav(5) });
   assert.equal(code, 0);
   assert.match(stdout, /^- {2}5\.0 s, \d\.\d s of it speech$/m);
-  assert.match(stdout, /No emotion stands out/);
+  assert.match(stdout, /No speech: there is no emotion to tell/);
+});
+
+test('a folder is classified as a whole: a line a file, what failed, a table, and exit code 3', async (t) => {
+  const folder = await temporaryFolder(t);
+  await mkdir(join(folder, 'deep'));
+  await copyFile(angry, join(folder, 'deep', 'a.wav'));
+  await copyFile(happy, join(folder, 'b.WAV'));
+  await writeFile(join(folder, 'quiet.wav'), silentWav(5));
+  await writeFile(join(folder, 'short.wav'), silentWav(2));
+  await writeFile(join(folder, 'notes.txt'), 'no recording');
+  await writeFile(join(folder, '.hidden.wav'), 'no recording');
+  const whole = await undertone(['classify', folder]);
+  assert.equal(whole.code, 3);
+  const lines = whole.stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.slice(0, 3).map((line) => line.slice(line.indexOf(folder) + folder.length)),
+    ['/b.WAV', '/deep/a.wav', '/quiet.wav'],
+  );
+  assert.match(lines[2] ?? '', /^no speech {10}\//);
+  assert.equal(lines[3], '3 of 4 files, 1 failed');
+  assert.match(lines.slice(4).join('\n'), /no speech +1 files +33 %/);
+  assert.match(whole.stderr, /short\.wav: .*2 s long/);
+  await rm(join(folder, 'short.wav'));
+  assert.equal((await undertone(['classify', join(folder, 'deep')])).code, 0);
+  const empty = await undertone(['classify', await temporaryFolder(t)]);
+  assert.deepEqual([empty.code, empty.stdout], [1, '']);
+  assert.match(empty.stderr, /There are no recordings in the folder/);
+});
+
+test('rows of many files go to a file, and --resume does only what is missing', async (t) => {
+  const folder = await temporaryFolder(t);
+  await copyFile(angry, join(folder, 'a, "quoted".wav'));
+  await writeFile(join(folder, 'short.wav'), silentWav(2));
+  for (const name of ['rows.csv', 'rows.jsonl']) {
+    const output = join(await temporaryFolder(t), name);
+    assert.equal((await undertone(['classify', folder, '-o', output])).code, 3);
+    await writeFile(join(folder, 'quiet.wav'), silentWav(5));
+    const resumed = await undertone(['classify', folder, '-o', output, '--resume']);
+    assert.equal(resumed.code, 3);
+    assert.match(resumed.stdout, /^1 of 2 files, 1 done before, 1 failed\n/);
+    await rm(join(folder, 'quiet.wav'));
+    const rows = (await readFile(output, 'utf8')).trimEnd().split('\n');
+    assert.equal(rows.length, 3);
+    if (name === 'rows.csv') {
+      assert.match(rows[0] ?? '', /^file,emotion,confidence,seconds,speech_seconds,angry,/);
+      assert(rows[1]?.startsWith(`"${folder}/a, ""quoted"".wav",angry,`), rows[1]);
+      assert.match(rows[2] ?? '', /quiet\.wav,no speech,0\.\d+,5,0(\.\d+)?,/);
+    } else {
+      const [first, quiet, refused] = rows.map((row) => JSON.parse(row));
+      assert.deepEqual([first.speech, quiet.speech], [true, false]);
+      assert.equal(refused.error.code, 'audio_too_short');
+    }
+  }
 });
 
 test('a file or a pipe larger than any short recording is refused without being read to its end', async (t) => {

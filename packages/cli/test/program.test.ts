@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { output, start, undertone } from './support/undertone.ts';
@@ -53,4 +54,29 @@ test('a reader that stops early, as head does, ends the command without complain
   child.stdout?.destroy();
   const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
   assert.deepEqual([code, stderr], [0, '']);
+});
+
+test('a shell completes commands, flags and the values of flags', async () => {
+  const { stdout: script } = await undertone(['completion', 'bash']);
+  const completed = (...words: string[]) =>
+    execFileSync('bash', [
+      '-c',
+      `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _undertone; echo "\${COMPREPLY[*]}"`,
+      'bash',
+      ...words,
+    ])
+      .toString()
+      .trim();
+  assert.equal(completed('undertone', 'ser'), 'serve');
+  assert.equal(completed('undertone', 'keys', ''), 'create list revoke --help');
+  assert.equal(completed('undertone', 'keys', 'create', '--ex'), '--expires');
+  assert.equal(completed('undertone', 'classify', '--model', '7'), '7emotions');
+  assert.equal(
+    completed('undertone', 'classify', 'recording.w'),
+    '',
+    'the shell itself completes file names',
+  );
+  for (const shell of ['zsh', 'fish']) {
+    assert.match((await undertone(['completion', shell])).stdout, /complete .*undertone/);
+  }
 });

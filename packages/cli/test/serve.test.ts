@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
+import { execSync } from 'node:child_process';
 import { openAsBlob } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import { DATABASE_FILE, SETTINGS } from '@undertone/server';
-import { serve, temporaryFolder, undertone, VOICES } from './support/undertone.ts';
+import { ROOT, serve, temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
 const KEY = /\but_[0-9a-f]{12}_[\w-]{43}\b/;
 const OWN_KEY = 'a-key-of-my-own-0123';
@@ -18,10 +19,37 @@ async function ask(url: string, key: string): Promise<Response> {
   return fetch(url + PATHS.discrete, { method: 'POST', headers: { [API_KEY_HEADER]: key }, body });
 }
 
-test('the first start prints a key that works, the next one prints none, and SIGTERM ends both with 0', async (t) => {
+/** Makes the command believe that it writes to a terminal. */
+const TERMINAL = 'data:text/javascript,process.stdout.isTTY=true';
+
+test('on a terminal the first start shows a link with a key that works, the next one a link without', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const first = await serve(dataDir, ['--workers', '1'], {}, ['--import', TERMINAL]);
+  const link = new URL(await first.prints(/Open {2}(\S+)/));
+  const key = new URLSearchParams(link.hash.slice(1)).get('key') ?? '';
+  assert.match(key, KEY);
+  assert.equal((await ask(link.origin, key)).status, 200);
+  const curl = await first.prints(/Or {4}(curl .*)/);
+  assert.equal(
+    JSON.parse(execSync(`${curl} --silent`, { cwd: ROOT, encoding: 'utf8' })).main_emotion,
+    'angry',
+  );
+  assert.equal((await fetch(await first.prints(/Docs {2}(\S+)/))).status, 200);
+  assert.equal(await first.stop(), 0);
+
+  const second = await serve(dataDir, ['--workers', '1'], {}, ['--import', TERMINAL]);
+  assert.match(await second.prints(/Open .*/), /keys create/);
+  assert.equal(await second.stop(), 0);
+  assert.doesNotMatch(second.printed(), KEY);
+});
+
+test('without a terminal the first key is in a file for its owner, never in the log, and SIGTERM ends with 0', async (t) => {
   const dataDir = await temporaryFolder(t);
   const first = await serve(dataDir, ['--workers', '1']);
-  const key = await first.prints(KEY);
+  const file = await first.prints(/"file":"([^"]+)"/);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  const [key = '', link = ''] = (await readFile(file, 'utf8')).split('\n');
+  assert.equal(link, `${first.url}/#key=${key}`);
   const response = await ask(first.url, key);
   assert.equal(response.status, 200);
   const answer = (await response.json()) as object;
@@ -31,7 +59,7 @@ test('the first start prints a key that works, the next one prints none, and SIG
   const second = await serve(dataDir, ['--workers', '1']);
   assert.equal((await ask(second.url, key)).status, 200);
   assert.equal(await second.stop(), 0);
-  assert.doesNotMatch(second.printed(), KEY);
+  assert.doesNotMatch(first.printed() + second.printed(), KEY);
 });
 
 test('the process that was started is the server, with its runtime flags and without a warning', async (t) => {

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { API_KEY_HEADER } from '@undertone/contract';
+import { API_KEY_HEADER, type DetailedElement } from '@undertone/contract';
+import { Webhook } from 'standardwebhooks';
 import { FIRST_PAUSE_MS, longerPause } from '../src/client.ts';
 import { silentWav } from './support/silence.ts';
-import { talkWav } from './support/talk.ts';
+import { oneSidedCall, talkWav } from './support/talk.ts';
 import { output, type Serving, serve, start, undertone } from './support/undertone.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -24,34 +28,133 @@ describe('upload, result and delete', () => {
     talk = join(folder, 'talk.wav');
     await writeFile(talk, talkWav(32));
     server = await serve(join(folder, 'data'), [], { SERVICE_API_KEY: KEY });
-    env = { SERVICE_API_KEY: KEY, SERVICE_URL: server.url };
+    env = { SERVICE_API_KEY: KEY, SERVICE_URL: server.url, XDG_STATE_HOME: join(folder, 'state') };
   });
   after(async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('upload --wait shows the bar on a terminal, then a strip, what it means and a row for each step', async () => {
+  test('upload --wait shows the bar on a terminal, then a row for each emotion, and last a strip and what it means', async () => {
     const nodeArgs = ['--import', TERMINAL];
     const { code, stdout, stderr } = await undertone(['upload', talk, '--wait'], { env, nodeArgs });
     assert.equal(code, 0, stderr);
     assert.match(stderr, /Uploading +█+ 100 %/);
     assert.match(stderr, new RegExp(`Request ID: ${UUID.source.slice(1, -1)}\\n`));
-    const [strip = '', legend = '', empty, ...rows] = stdout.trimEnd().split('\n');
-    assert.match(strip, /^[AHNS·]{7}$/);
-    const shares = [...legend.matchAll(/[AHNS·] (\w+) (\d+) %/g)];
+    const rows = stdout.trimEnd().split('\n');
+    const [empty, strip = '', legend = ''] = rows.splice(-3);
+    assert.match(strip, /^[AHNS·_]{7}$/);
+    const shares = [...legend.matchAll(/[AHNS·_] ([\w ]+) (\d+) %/g)];
     const total = shares.reduce((sum, [, , share]) => sum + Number(share), 0);
     assert(Math.abs(total - 100) <= shares.length, legend);
     assert.equal(empty, '');
+    const places = rows.map((row) => /^(\d\d:\d\d) - (\d\d:\d\d) {2}(\w+ +\d+\.\d %|no speech)/.exec(row));
+    assert.deepEqual([places[0]?.[1], places.at(-1)?.[2]], ['00:00', '00:32']);
     assert.deepEqual(
-      rows.map((row) => /^ (\d\d:\d\d) {2}\w+ +\d+\.\d %/.exec(row)?.[1]),
-      ['00:00', '00:05', '00:10', '00:15', '00:20', '00:25', '00:30'],
+      places.slice(1).map((place) => place?.[1]),
+      places.slice(0, -1).map((place) => place?.[2]),
+      'without gaps',
     );
+  });
+
+  test('--details has a line for every step, with its speech and all probabilities', async () => {
+    const { stdout } = await undertone(['upload', talk, '--details'], { env });
+    const steps = stdout.matchAll(/^ (\d\d:\d\d) .*\n +\d\.\d s of speech, angry \d\.\d{3}, happy /gm);
+    const starts = ['00:00', '00:05', '00:10', '00:15', '00:20', '00:25', '00:30'];
+    assert.deepEqual(
+      [...steps].map(([, start]) => start),
+      starts,
+    );
+  });
+
+  test('--channels separate draws one strip a channel, and a silent one is "no speech", not an emotion', async () => {
+    const call = join(folder, 'call.wav');
+    await writeFile(call, oneSidedCall(talkWav(20)));
+    const args = ['upload', call, '--channels', 'separate'];
+    const { stdout, stderr, code } = await undertone([...args, '--wait'], { env });
+    assert.equal(code, 0, stderr);
+    const [left, right, legend = ''] = stdout.trimEnd().split('\n').slice(-3);
+    assert.match(left ?? '', /^0 [AHNS·]{4}$/);
+    assert.equal(right, '1 ____');
+    assert.match(legend, /_ no speech 50 %/);
+    const csv = (await undertone([...args, '--csv'], { env })).stdout.trimEnd().split('\n');
+    const silent = csv.map((line) => line.split(',')).filter(([, , , , , channel]) => channel === '1');
+    assert.deepEqual(
+      silent.map(([, , emotion]) => emotion),
+      Array(4).fill('no speech'),
+    );
+    const srt = (await undertone([...args, '--srt'], { env })).stdout;
+    assert(srt.includes('channel 1: no speech\n'), srt);
+  });
+
+  test('list shows what was uploaded with its label, newest first', async () => {
+    const { stdout: id } = await undertone(['upload', talk, '--label', 'call 7'], { env });
+    const { code, stdout } = await undertone(['list', '--limit', '1'], { env });
+    assert.equal(code, 0);
+    assert.match(stdout, /^ID +STATUS +LENGTH +CREATED +LABEL\n/);
+    assert.match(stdout, new RegExp(`^${id.trim()} .* call 7$`, 'm'));
+    const json = JSON.parse((await undertone(['list', '--json'], { env })).stdout);
+    assert.equal(json.requests[0].request_id, id.trim());
+    assert.equal(json.requests[0].label, 'call 7');
+    assert.equal((await undertone(['list', '--status', 'done'], { env })).code, 2);
+  });
+
+  test('webhooks test sends an event that a Standard Webhooks library verifies', async () => {
+    const secret = (await undertone(['webhooks', 'secret'], { env })).stdout.trim();
+    const events: unknown[] = [];
+    let status = 204;
+    const receiver = createServer(async (request, response) => {
+      events.push(new Webhook(secret).verify(await text(request), request.headers as Record<string, string>));
+      response.writeHead(status).end();
+    }).listen(0, '127.0.0.1');
+    await once(receiver, 'listening');
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+    const delivered = await undertone(['webhooks', 'test', url], { env });
+    assert.deepEqual([delivered.code, delivered.stderr], [0, '']);
+    assert.match(delivered.stdout, /^Delivered: http:.*\/hook answered 204 in \d+ ms\.\n$/);
+    assert.equal((events[0] as { type: string }).type, 'webhook.test');
+    status = 302;
+    const refused = await undertone(['webhooks', 'test', url], { env });
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(refused.stderr, /answered 302 in .* 2xx means delivered/);
+    receiver.close();
+    const unreachable = await undertone(['webhooks', 'test', url], { env });
+    assert.match(unreachable.stderr, /cannot be reached/);
+  });
+
+  test('a folder is uploaded as a whole: rows of all files, what failed, a table, and exit code 3', async () => {
+    const calls = join(folder, 'calls');
+    await mkdir(join(calls, 'monday'), { recursive: true });
+    await writeFile(join(calls, 'a.wav'), talkWav(12));
+    await writeFile(join(calls, 'monday', 'b.wav'), talkWav(7));
+    await writeFile(join(calls, 'short.wav'), silentWav(2));
+    await writeFile(join(calls, 'notes.txt'), 'no recording');
+    const output = join(folder, 'calls.csv');
+    const first = await undertone(['upload', calls, '--output', output], { env });
+    assert.equal(first.code, 3, first.stderr);
+    assert.match(first.stderr, /short\.wav: .*5 s/);
+    assert.match(first.stdout, /^2 of 3 files, 1 failed\n(.*\d steps +\d+ % .*\n)+$/);
+    const rows = (await readFile(output, 'utf8')).trimEnd().split('\n');
+    assert.match(rows[0] ?? '', /^file,request_id,t,seconds,emotion,confidence,/);
+    assert.deepEqual(
+      rows
+        .slice(1)
+        .map((row) => row.split(',')[0]?.slice(calls.length))
+        .sort(),
+      ['/a.wav', '/a.wav', '/a.wav', '/monday/b.wav', '/monday/b.wav'],
+    );
+    await rm(join(calls, 'short.wav'));
+    const again = await undertone(['upload', calls, '--output', output, '--resume'], { env });
+    assert.deepEqual([again.code, again.stdout], [0, 'Nothing to do: all 2 files were done before.\n']);
+    const ids = await undertone(['upload', calls], { env });
+    assert.equal(ids.code, 0);
+    assert.equal(ids.stdout.trimEnd().split('\n').length, 2);
+    for (const line of ids.stdout.trimEnd().split('\n')) assert.match(line.split('\t')[0] ?? '', UUID);
   });
 
   test('the strip is coloured where colour is wanted', async () => {
     const forced = await undertone(['upload', talk, '--wait'], { env: { ...env, FORCE_COLOR: '1' } });
-    assert.match(forced.stdout.split('\n')[0] ?? '', /\[3\dm█.\[39m/);
+    assert.match(forced.stdout.trimEnd().split('\n').at(-2) ?? '', /\[3\dm█.\[39m/);
   });
 
   test('upload alone prints the request ID, result the timeline, and delete ends it', async () => {
@@ -71,21 +174,36 @@ describe('upload, result and delete', () => {
   test('--csv, --srt and --json say the same, with the model and the step that were asked for', async () => {
     const args = ['upload', talk, '--model', '7emotions', '--interval', '10'];
     const csv = (await undertone([...args, '--csv'], { env })).stdout.trimEnd().split('\n');
-    assert.equal(csv[0], 't,seconds,emotion,confidence');
+    assert.match(
+      csv[0] ?? '',
+      /^t,seconds,emotion,confidence,end,channel,speech_seconds,speech,angry,.*disgusted$/,
+    );
     assert.deepEqual(
       csv.slice(1).map((line) => line.split(',').slice(0, 2).join()),
       ['00:00,0', '00:10,10', '00:20,20', '00:30,30'],
     );
     const srt = (await undertone([...args, '--srt'], { env })).stdout;
     const [, , emotion, confidence] = csv[2]?.split(',') ?? [];
-    const percent = Math.round(Number(confidence) * 100);
-    assert(srt.includes(`2\n00:00:10,000 --> 00:00:20,000\n${emotion} ${percent} %\n`), srt);
+    const percent = emotion === 'no speech' ? '' : ` ${Math.round(Number(confidence) * 100)} %`;
+    assert(srt.includes(`2\n00:00:10,000 --> 00:00:20,000\n${emotion}${percent}\n`), srt);
     const json = JSON.parse((await undertone([...args, '--json'], { env })).stdout);
     assert.deepEqual(
-      json.emotions.map((step: { t: string; emotion: string; confidence: number }) =>
-        Object.values(step).join(),
+      json.emotions.map((step: DetailedElement) =>
+        [
+          step.t,
+          step.start,
+          step.confidence,
+          step.end,
+          step.speech_seconds,
+          ...Object.values(step.all_predictions),
+        ].join(),
       ),
-      csv.slice(1).map((line) => line.replace(/^([^,]+),\d+/, '$1')),
+      csv.slice(1).map((line) =>
+        line
+          .split(',')
+          .filter((_, column) => ![2, 5, 7].includes(column))
+          .join(),
+      ),
     );
   });
 

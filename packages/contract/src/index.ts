@@ -1,4 +1,5 @@
 // No run-time import of TypeBox may be reachable from here: clients bundle this file.
+export * from './asynch.ts';
 export * from './emotions.ts';
 export * from './errors.ts';
 export * from './etags.ts';
@@ -7,4 +8,5 @@ export * from './models.ts';
 export * from './paths.ts';
 export type * from './schemas/types.ts';
 export * from './states.ts';
+export * from './streaming.ts';
 export * from './timestamps.ts';

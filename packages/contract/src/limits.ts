@@ -35,6 +35,11 @@ export const ASYNCH_LIMITS = {
   maxFileBytes: GIB,
   maxParts: 10_000,
   maxFileNameLength: 255,
+  /** With `channels=separate`. */
+  maxChannels: 8,
+  maxLabelLength: 100,
+  maxWebhookUrlLength: 2_000,
+  maxIdempotencyKeyLength: 255,
   /** Everything about a request is gone this long after it was made. */
   retentionSeconds: 24 * 60 * 60,
   /** So much longer an expired or deleted request is known as one. */
@@ -45,8 +50,33 @@ export const ASYNCH_LIMITS = {
   maxAttempts: 3,
 } as const;
 
-/** Seconds between two classifications of a long recording or a stream. */
+/** Seconds between two classifications of a long recording. */
 export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
+
+/** How many requests a list has at once. */
+export const LIST_LIMIT: Range = { default: 50, min: 1, max: 200 };
+
+/** A step counts as speech from here on. With less of it, its emotion says nothing: it is "no speech". */
+export const MIN_SPEECH_SECONDS = 0.5;
+
+/** After so many seconds each a webhook that was not delivered is sent again. */
+export const WEBHOOK_RETRY_SECONDS = [5, 30, 2 * 60, 10 * 60, 60 * 60, 6 * 60 * 60] as const;
+
+export const STREAM_LIMITS = {
+  /** An answer is over so much of the latest sound. */
+  windowSeconds: 5,
+  /** With answers more often than that, the first one comes this early. */
+  firstSeconds: 4,
+  /** What is left at the end is answered when it is at least this long. */
+  minTailSeconds: 1,
+  intervalSeconds: { default: 5, min: 1, max: 10 },
+  maxChannels: 2,
+  maxMessageBytes: 4 * MIB,
+  /** A stream that brings nothing for so long is closed. */
+  idleSeconds: 30,
+  /** A complete window that waits so long for its answer means that the server is overloaded. */
+  lagSeconds: 10,
+} as const;
 
 /** What the clients let their callers set. `pollIntervalMs` is milliseconds in every language. */
 export const CLIENT_LIMITS = {

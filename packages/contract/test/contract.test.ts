@@ -40,6 +40,23 @@ test('an asynch result is a time line of minutes and seconds', () => {
   assert.ok(!Value.Check(AsynchResult, result('0:5')));
 });
 
+test('with details, every step has its times, its speech and all probabilities', () => {
+  const all_predictions = { angry: 0.1, happy: 0.7, neutral: 0.1, sad: 0.1 };
+  const element = { start: 0, end: 5, speech_seconds: 4.2, speech: true, all_predictions };
+  const result = {
+    request_id: '7f3a1c2e-9a40-4c0e-8f5e-0d9a3b1c2d4e',
+    status: 'completed',
+    model: '4emotions',
+    weights: 'open',
+    duration_seconds: 5,
+    expires_at: '2026-01-01T00:00:00.000Z',
+    emotions: [{ t: '00:00', channel: 1, emotion: 'happy', confidence: 0.7, ...element }],
+    segments: [{ channel: 1, start: 0, end: 5, emotion: null, confidence: 0.3, speech_seconds: 0 }],
+  };
+  assert.ok(Value.Check(AsynchResult, result));
+  assert.ok(!Value.Check(AsynchResult, { ...result, segments: [{ emotion: 'happy' }] }));
+});
+
 test('every error is a client or server error with a title, and a problem can carry it', () => {
   for (const [code, { status, title }] of Object.entries(ERRORS)) {
     assert.ok(status >= 400 && status < 600 && title.length > 0, code);

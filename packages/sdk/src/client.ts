@@ -11,7 +11,8 @@ import {
 import { DiscreteInterface } from './discrete.ts';
 import { Context, readJson } from './http.ts';
 import type { Platform } from './platform/platform.ts';
-import type { ModelList } from './types.ts';
+import { EmotionStream } from './stream.ts';
+import type { ModelList, StreamOptions } from './types.ts';
 import { modelsUrl, withoutQuery } from './urls.ts';
 
 /** The client on any platform; the package's entries give it theirs. */
@@ -46,6 +47,11 @@ export class PlatformClient {
     const url = modelsUrl(context.config.asynchUrl);
     const answer = await context.callWithRetries('Listing the models', { method: 'GET', url });
     return readJson<ModelList>(answer, withoutQuery(url), ({ models }) => Array.isArray(models));
+  }
+
+  /** Live audio: write samples, and read an emotion every few seconds. */
+  stream(options: StreamOptions = {}): EmotionStream {
+    return new EmotionStream(this.#begin(), options);
   }
 
   #begin(): Context {

@@ -1,8 +1,11 @@
 import {
+  ASYNCH_LIMITS,
+  CHANNEL_MODES,
   CLIENT_LIMITS,
   DEFAULT_URL,
   INTERVAL_SECONDS,
   isModelId,
+  LIST_LIMIT,
   MODEL_IDS,
   PATHS,
   type Range,
@@ -10,10 +13,8 @@ import {
 import { ConfigError, MissingApiKeyError } from './errors.ts';
 import { DEFAULT_LOG_LEVEL, isLogLevel, LOG_LEVELS } from './log.ts';
 import type { Platform } from './platform/platform.ts';
-import type { ClientOptions, LogLevel } from './types.ts';
+import type { ClientOptions, LogLevel, RecordingOptions } from './types.ts';
 import { joinUrl } from './urls.ts';
-
-/** Where clients look when no address is configured: a server on this machine. */
 
 const NO_KEY = 'There is no API key: pass apiKey or set SERVICE_API_KEY.';
 
@@ -26,6 +27,8 @@ export const NUMBERS = {
   maxTries: { ...CLIENT_LIMITS.maxTries, unit: 'tries' },
   interval: { ...CLIENT_LIMITS.pollIntervalMs, unit: 'milliseconds' },
   intervalSeconds: { ...INTERVAL_SECONDS, unit: 'seconds' },
+  concurrency: { default: 4, min: 1, max: 64, unit: 'recordings at the same time' },
+  limit: { ...LIST_LIMIT, unit: 'requests' },
 } as const satisfies Record<string, Range & { unit: string }>;
 
 export type NumberName = keyof typeof NUMBERS;
@@ -137,6 +140,31 @@ export function numberProblem(name: NumberName, value: unknown): string | undefi
 export function modelProblem(model: unknown): string | undefined {
   if (model === undefined || isModelId(model)) return undefined;
   return `There is no model ${show(model)}: choose one of ${MODEL_IDS.join(', ')}.`;
+}
+
+export function choiceProblem(name: string, value: unknown, choices: readonly unknown[]): string | undefined {
+  if (value === undefined || choices.includes(value)) return undefined;
+  return `${name} is ${show(value)}: choose one of ${choices.join(', ')}.`;
+}
+
+/** Everything that is wrong with what is said about a long recording. */
+export function recordingProblems(options: RecordingOptions): (string | undefined)[] {
+  const { model, intervalSeconds, channels, label, webhookUrl } = options;
+  return [
+    modelProblem(model),
+    intervalSeconds === undefined ? undefined : numberProblem('intervalSeconds', intervalSeconds),
+    choiceProblem('channels', channels, CHANNEL_MODES),
+    labelProblem(label),
+    webhookUrl === undefined ? undefined : urlProblem('webhookUrl', webhookUrl),
+  ];
+}
+
+function labelProblem(label: unknown): string | undefined {
+  const max = ASYNCH_LIMITS.maxLabelLength;
+  if (label === undefined || (typeof label === 'string' && label !== '' && [...label].length <= max)) {
+    return undefined;
+  }
+  return `label is ${show(label)}: give 1 to ${max} characters.`;
 }
 
 /** Refuses names that no option has: a misspelt one would otherwise do nothing, silently. */

@@ -1,12 +1,13 @@
 import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
-import { checkNames, modelProblem, throwIfAny } from './config.ts';
+import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from './config.ts';
 import { type Call, type Context, readJson } from './http.ts';
-import { DISCRETE_RETRIES, withRetries } from './retry.ts';
+import { asCompleted, outcomeOf, SharedPause } from './many.ts';
+import { DISCRETE_RETRIES, MANY_RETRIES, type Retries, withRetries } from './retry.ts';
 import { readWhole } from './source.ts';
-import type { AudioInput, DiscreteOptions, DiscreteResult } from './types.ts';
+import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions, ManyOutcome } from './types.ts';
 import { withoutQuery, withQuery } from './urls.ts';
 
-const OPTIONS = ['model', 'signal'] as const;
+const OPTIONS = ['model', 'details', 'signal'] as const;
 
 /** The largest clip over a slow line takes longer than other calls may; whoever is in a hurry gives a signal. */
 const TIMEOUT_MS = 180_000;
@@ -27,12 +28,35 @@ export class DiscreteInterface {
   async emotions(file: AudioInput, options: DiscreteOptions = {}): Promise<DiscreteResult> {
     check('discrete.emotions', options);
     const context = this.#begin();
-    options.signal?.throwIfAborted();
-    // Streams are read here, once: what is sent is in memory and can be sent again.
-    const { blob, name } = await readWhole(context.platform, file, DISCRETE_LIMITS.maxFileBytes);
-    const body = new FormData();
-    body.append('file', blob, name);
-    return post(context, options, { body });
+    return post(context, options, { body: await formOf(context, file, options.signal) });
+  }
+
+  /**
+   * Many short recordings: some at the same time, each answered as soon as it can be, with the file it belongs to. A
+   * recording that is refused does not stop the others. When the server is busy, all of them wait as long as it asks.
+   */
+  async *many<File extends AudioInput>(
+    files: Iterable<File> | AsyncIterable<File>,
+    options: ManyOptions = {},
+  ): AsyncGenerator<ManyOutcome<File>, void, undefined> {
+    checkNames('discrete.many', options, ['concurrency', ...OPTIONS]);
+    const { concurrency = NUMBERS.concurrency.default, ...each } = options;
+    throwIfAny([modelProblem(each.model), numberProblem('concurrency', concurrency)]);
+    const context = this.#begin();
+    const stop = new AbortController();
+    const signal = each.signal ? AbortSignal.any([each.signal, stop.signal]) : stop.signal;
+    const pause = new SharedPause(context.platform);
+    const classify = (file: File) =>
+      outcomeOf(file, async () => {
+        const body = await formOf(context, file, signal);
+        return post(context, { ...each, signal }, { body }, MANY_RETRIES, pause);
+      });
+    try {
+      yield* asCompleted(files, concurrency, classify);
+    } finally {
+      // Whoever stops reading does not want the rest.
+      stop.abort();
+    }
   }
 
   /** The same for samples in memory: mono, 44,100 a second, 4 to 10 seconds of them, each from -1 to 1. */
@@ -51,15 +75,33 @@ function check(operation: string, options: DiscreteOptions): void {
   throwIfAny([modelProblem(options.model)]);
 }
 
+/** Streams are read here, once: what is sent is in memory and can be sent again. */
+async function formOf(
+  context: Context,
+  file: AudioInput,
+  signal: AbortSignal | undefined,
+): Promise<FormData> {
+  signal?.throwIfAborted();
+  const { blob, name } = await readWhole(context.platform, file, DISCRETE_LIMITS.maxFileBytes);
+  const body = new FormData();
+  body.append('file', blob, name);
+  return body;
+}
+
 async function post(
   context: Context,
-  { model, signal }: DiscreteOptions,
+  { model, details, signal }: DiscreteOptions,
   rest: Pick<Call, 'body' | 'headers'>,
+  rule: Omit<Retries, 'what'> = DISCRETE_RETRIES,
+  pause = new SharedPause(context.platform),
 ): Promise<DiscreteResult> {
-  const url = withQuery(context.config.discreteUrl, { model });
-  const answer = await withRetries(context, { ...DISCRETE_RETRIES, what: 'Classifying', signal }, () =>
-    context.call({ method: 'POST', url, signal, timeout: AbortSignal.timeout(TIMEOUT_MS), ...rest }),
-  );
+  const url = withQuery(context.config.discreteUrl, { model, details: details ? 'true' : undefined });
+  const retries = { ...rule, what: 'Classifying', signal };
+  const answer = await withRetries({ log: context.log, platform: pause }, retries, async () => {
+    await pause.over;
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    return context.call({ method: 'POST', url, signal, timeout, ...rest });
+  });
   const result = readJson<DiscreteResult>(
     answer,
     withoutQuery(url),

@@ -65,7 +65,7 @@ export class RequestFailedError extends UndertoneError {
   override readonly name: string = 'RequestFailedError';
 }
 
-/** The recording could not be uploaded. The unfinished request was deleted on the server, if that was possible. */
+/** The recording could not be uploaded. If it may succeed later, continue it with `resume: error.requestId`. */
 export class UploadFailedError extends UndertoneError {
   override readonly name: string = 'UploadFailedError';
 }

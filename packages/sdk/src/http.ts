@@ -144,7 +144,16 @@ function connectionFailed(url: string, cause: unknown): RequestFailedError {
     return new ServerNotRunningError(message, details);
   }
   const reason = (last.message || last.code || String(cause)).replace(/\.$/, '');
-  return new RequestFailedError(`The connection to ${withoutQuery(url)} failed: ${reason}.`, details);
+  const message = `The connection to ${withoutQuery(url)} failed: ${reason}.${crossOriginHint(url)}`;
+  return new RequestFailedError(message, details);
+}
+
+/** A browser tells a page nothing about why it may not read an answer. */
+function crossOriginHint(url: string): string {
+  const { location } = globalThis as { location?: { origin?: string } };
+  const origin = location?.origin;
+  if (origin === undefined || origin === new URL(url).origin) return '';
+  return ` If the server runs, it has to allow this page: SERVICE_CORS_ORIGINS=${origin}.`;
 }
 
 function readProblem(answer: Answer): Problem | undefined {

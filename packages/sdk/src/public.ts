@@ -11,4 +11,6 @@ export {
   UndertoneError,
   UploadFailedError,
 } from './errors.ts';
+export { fromMicrophone, MICROPHONE_WORKLET } from './microphone.ts';
+export type { EmotionStream } from './stream.ts';
 export type * from './types.ts';

@@ -27,6 +27,9 @@ export const DISCRETE_RETRIES = {
   codes: ['connection_failed'],
 } as const;
 
+/** Nobody waits for one of many recordings: all of them should be answered in the end. */
+export const MANY_RETRIES = { ...DISCRETE_RETRIES, attempts: 10 } as const;
+
 /** Nobody listens at an address of this machine: only a person can change that, so it is never retried. */
 export class ServerNotRunningError extends RequestFailedError {}
 
@@ -43,7 +46,7 @@ export interface Retries extends RetryRule {
  * The attempt is told which retry it is; the first attempt is 0.
  */
 export async function withRetries<T>(
-  { platform, log }: { platform: Platform; log: Log },
+  { platform, log }: { platform: Pick<Platform, 'sleep'>; log: Log },
   { attempts, what, signal, ...rule }: Retries,
   attempt: (retry: number) => Promise<T>,
 ): Promise<T> {
@@ -84,8 +87,11 @@ export function parseRetryAfter(header: string | null, now: number): number | un
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
 }
 
-function isRetryable(error: RequestFailedError, { statuses, codes }: RetryRule): boolean {
+/** Whether the same call may succeed later. */
+export function isRetryable(error: RequestFailedError, { statuses, codes }: RetryRule): boolean {
   if (error instanceof ServerNotRunningError) return false;
+  // The same call with the same Idempotency-Key is still being answered.
+  if (error.status === 409 && error.retryAfterSeconds !== undefined) return true;
   return statuses.includes(error.status ?? 0) || codes.includes(error.code ?? '');
 }
 

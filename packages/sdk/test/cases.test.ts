@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTimestamp, plainEtag } from '@undertone/contract';
 import { RequestId } from '@undertone/contract/schemas';
+import { originalPartSize, planParts } from '../src/asynch/open.ts';
 import { checkRequestId } from '../src/asynch/poll.ts';
-import { planParts } from '../src/asynch/upload.ts';
 import type { PlatformClient } from '../src/client.ts';
 import { NUMBERS, resolveConfig } from '../src/config.ts';
 import {
@@ -25,7 +25,7 @@ import { baseName } from '../src/source.ts';
 import type { ClientOptions } from '../src/types.ts';
 import { joinUrl, modelsUrl, withQuery } from '../src/urls.ts';
 import { type Cases, readCases } from './support/cases.ts';
-import { clientWithoutWaits, flakyServer, scrambled } from './support/clients.ts';
+import { clientWithoutWaits, collect, flakyServer, scrambled } from './support/clients.ts';
 
 const cases = await readCases();
 const { requestIds } = cases;
@@ -122,7 +122,7 @@ for (const { name, operation, route, answers, settings, waits, ends } of cases.b
       if (typeof answer === 'number') return { kind: 'answer', status: answer };
       return { kind: 'answer', status: answer.status, headers: { 'retry-after': answer.retryAfter } };
     };
-    const done = perform(client, operation, known, { maxRetries });
+    const done = perform(client, operation, known, maxRetries === undefined ? {} : { maxRetries });
     if (ends === null) await done;
     else await assert.rejects(done, { name: ends });
     assert.equal(waited.length, waits.length);
@@ -155,6 +155,45 @@ for (const { name, operation, status, headers, body, expect } of cases.errors) {
       return true;
     });
     assert.equal(server.seen.length, expect.retried ? 3 : 1);
+  });
+}
+
+for (const { name, operation, options, answer, call, result } of cases.operations) {
+  test(`shared cases: ${operation}: ${name}`, async (t) => {
+    const server = await flakyServer(t);
+    if (answer) {
+      const headers = { 'content-type': 'application/json', ...answer.headers };
+      const body = JSON.stringify(answer.body);
+      server.faults = () => ({ kind: 'answer', status: answer.status, headers, body });
+    }
+    const { client } = clientWithoutWaits(server.settings);
+    const got = await perform(client, operation, requestIds.example, options);
+    const [seen] = server.seen;
+    assert(seen);
+    assert.deepEqual([seen.method, seen.url.pathname], [call.method, call.path]);
+    assert.deepEqual(Object.fromEntries(seen.url.searchParams), call.query);
+    assert.equal('idempotency-key' in seen.headers, call.hasIdempotencyKey);
+    if (result !== undefined) assert.deepEqual(got, result);
+  });
+}
+
+for (const { operation, options, messageContains } of cases.refusals) {
+  test(`shared cases: ${operation} refuses ${JSON.stringify(options)} before anything is sent`, async (t) => {
+    const server = await flakyServer(t);
+    const { client } = clientWithoutWaits(server.settings);
+    await assert.rejects(perform(client, operation, requestIds.example, options), (error) => {
+      assert(error instanceof ConfigError);
+      for (const words of messageContains) assert(error.message.includes(words), error.message);
+      return true;
+    });
+    assert.equal(server.seen.length, 0);
+  });
+}
+
+for (const { name, size, partSize, partCount, stored, begunWith } of cases.resume) {
+  test(`shared cases: resume: ${name}`, () => {
+    const parts = stored.map(([PartNumber, bytes]) => ({ PartNumber, bytes, ETag: '' }));
+    assert.equal(originalPartSize(size, { part_count: partCount, parts }, partSize), begunWith);
   });
 }
 
@@ -216,8 +255,7 @@ async function useSetting(
     return client.asynch.emotions(requestIds.example);
   }
   const { client } = clientWithoutWaits(settings);
-  if (place === 'asynch.upload') return client.asynch.upload(scrambled(10), { [name]: value });
-  return client.asynch.emotions(requestIds.example, { [name]: value });
+  return perform(client, place, requestIds.example, { [name]: value });
 }
 
 /** A setting that is taken leads on to an answer, and that may be that the request is unknown. */
@@ -229,15 +267,25 @@ async function perform(
   client: PlatformClient,
   operation: Cases['errors'][number]['operation'],
   requestId: string,
-  uploadOptions: { maxRetries?: number | undefined },
+  options: Record<string, unknown>,
 ): Promise<unknown> {
   switch (operation) {
     case 'discrete.emotions':
-      return client.discrete.emotions(scrambled(1000));
+      return client.discrete.emotions(scrambled(1000), options);
+    case 'discrete.many':
+      return (await collect(client.discrete.many([scrambled(1000)], options)))[0]?.result;
     case 'asynch.upload':
-      return client.asynch.upload(scrambled(1000), uploadOptions);
+      return client.asynch.upload(scrambled(1000), options);
+    case 'asynch.resume':
+      return client.asynch.upload(scrambled(1000), { resume: requestId, ...options });
+    case 'asynch.submit':
+      return client.asynch.submit(scrambled(1000), options);
     case 'asynch.emotions':
-      return client.asynch.emotions(requestId);
+      return client.asynch.emotions(requestId, options);
+    case 'asynch.list':
+      return client.asynch.list(options);
+    case 'asynch.webhookSecret':
+      return client.asynch.webhookSecret();
     case 'asynch.delete':
       return client.asynch.delete(requestId);
     case 'models':

@@ -22,6 +22,22 @@ test('classify sends a recording and waits for its time line, longer than twenty
   assert.deepEqual([query?.get('model'), query?.get('interval')], ['7emotions', '2']);
 });
 
+test('classify asks often at first, then every five seconds, or at the interval it is given', async (t) => {
+  const server = await flakyServer(t);
+  server.pendingPolls = 12;
+  const { client, waits } = clientWithoutWaits(server.settings);
+  await client.asynch.classify(RECORDING);
+  assert.equal(waits[0], 500);
+  assert.deepEqual(
+    waits,
+    waits.toSorted((a, b) => a - b),
+  );
+  assert.equal(waits.at(-1), 5000);
+  waits.length = 0;
+  await client.asynch.classify(RECORDING, { interval: 2000 });
+  assert.deepEqual(new Set(waits), new Set([2000]));
+});
+
 test('classify with maxTries gives up, and its error names the request to go on with', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 3;

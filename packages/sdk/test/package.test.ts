@@ -138,7 +138,7 @@ describe('the packed package', () => {
     }
   });
 
-  test('adds no more than 12 kB to a page, minified and compressed', async () => {
+  test('adds no more than 16 kB to a page, minified and compressed', async () => {
     const { outputFiles } = await build({
       stdin: { contents: `export * from '@undertone/sdk';`, resolveDir: installed.folder },
       bundle: true,
@@ -148,7 +148,7 @@ describe('the packed package', () => {
       write: false,
     });
     const bytes = gzipSync(outputFiles[0]?.contents ?? '').length;
-    assert(bytes > 1_000 && bytes <= 12_000, `${bytes} bytes`);
+    assert(bytes > 1_000 && bytes <= 16_000, `${bytes} bytes`);
   });
 
   test('bundles for a browser without anything of Node, and works with what a page has', async (t) => {

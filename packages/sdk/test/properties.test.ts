@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { ASYNCH_LIMITS, formatTimestamp, parseTimestamp } from '@undertone/contract';
 import fc from 'fast-check';
-import { planParts } from '../src/asynch/upload.ts';
+import { planParts } from '../src/asynch/open.ts';
 import { NUMBERS } from '../src/config.ts';
 import { PortableMd5 } from '../src/platform/md5.ts';
 import { barLine } from '../src/progress.ts';

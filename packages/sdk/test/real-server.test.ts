@@ -141,7 +141,7 @@ describe('against the real server', () => {
     await assert.rejects(client.asynch.delete(UNKNOWN_ID), InvalidRequestIdError);
   });
 
-  test('an aborted upload leaves no request behind', async () => {
+  test('an aborted upload waits to be resumed, and delete ends it', async () => {
     const aborter = new AbortController();
     let requestId = '';
     const onProgress = (progress: Progress) => {
@@ -151,6 +151,9 @@ describe('against the real server', () => {
     await assert.rejects(client.asynch.upload(recording, { signal: aborter.signal, onProgress }), {
       name: 'AbortError',
     });
+    const { requests } = await client.asynch.list();
+    assert.equal(requests.find((request) => request.request_id === requestId)?.status, 'uploading');
+    await client.asynch.delete(requestId);
     await assert.rejects(client.asynch.emotions(requestId), InvalidRequestIdError);
   });
 

@@ -10,17 +10,23 @@ import { discreteRoutes } from './discrete/routes.ts';
 import { requireKeys } from './http/auth.ts';
 import { type BodyTimeouts, drainUnreadBodies } from './http/body.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
-import { limitRates } from './http/rate-limit.ts';
+import { limitRates, type MakeBuckets } from './http/rate-limit.ts';
 import { logRequests, requestIdOf } from './http/request-log.ts';
 import { secure } from './http/security.ts';
 import type { Authenticator } from './keys/authenticator.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
 import type { Metrics } from './operations/metrics.ts';
 import { operationRoutes } from './operations/routes.ts';
+import { servePage } from './page.ts';
 import type { Settings } from './settings.ts';
 import type { BlobStore } from './stores/blob-store.ts';
 import type { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
+import { streamRoutes } from './streaming/routes.ts';
+import { serveSocketIo } from './streaming/socket-io.ts';
+import type { Streams } from './streaming/streams.ts';
+import { acceptWebSockets, isWebSocket } from './streaming/websockets.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 
 /** What the routes work with. Made, and closed, by `compose.ts`. */
 export interface Services {
@@ -30,19 +36,26 @@ export interface Services {
   readonly asynchMetrics: AsynchMetrics;
   readonly classifier: Classifier;
   readonly authenticator: Authenticator;
+  readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
   readonly uploads: Uploads;
   readonly processor: AsynchProcessor;
-  readonly bodyTimeouts: { readonly clip: BodyTimeouts; readonly part: BodyTimeouts };
+  readonly streams: Streams;
+  readonly webhooks: Webhooks;
+  readonly bodyTimeouts: {
+    readonly clip: BodyTimeouts;
+    readonly part: BodyTimeouts;
+    readonly recording: BodyTimeouts;
+  };
   /** Aborted when the server has been asked to stop. */
   readonly stopping: AbortSignal;
 }
 
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {
-  const { settings, metrics, logger, stopping, authenticator, bodyTimeouts } = services;
+  const { settings, metrics, logger, stopping, authenticator, bodyTimeouts, makeBuckets } = services;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -54,8 +67,12 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     // Slow clients: headers within 10 s; bodies are timed where they are read, more strictly than this outermost limit.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
-    requestTimeout: bodyTimeouts.part.totalMs,
+    http: {
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 5_000,
+      shouldUpgradeCallback: isWebSocket,
+    },
+    requestTimeout: bodyTimeouts.recording.totalMs,
     keepAliveTimeout: 65_000,
     bodyLimit: 4 * 1024 * 1024,
     frameworkErrors: sendProblem,
@@ -69,6 +86,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
   const refuseOtherMethods = watchMethods(app);
   answerErrors(app);
   logRequests(app, metrics);
+  await acceptWebSockets(app, services.streams);
   drainUnreadBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header(REQUEST_ID_HEADER, request.id);
@@ -78,14 +96,22 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);
-  requireKeys(app, authenticator);
-  limitRates(app, settings.rateLimit);
-
   await collectOpenApi(app);
+  if (settings.role === 'worker') {
+    await app.register(operationRoutes, services);
+    refuseOtherMethods();
+    return app;
+  }
+  const checkKey = requireKeys(app, authenticator, makeBuckets);
+  const countRequest = limitRates(app, settings.rateLimit, makeBuckets);
+  serveSocketIo(app, { ...services, checkKey, countRequest });
+
   await app.register(discreteRoutes, services);
   await app.register(asynchRoutes, services);
+  await app.register(streamRoutes, services);
   await app.register(operationRoutes, services);
   await serveOpenApi(app);
+  await servePage(app, services);
   refuseOtherMethods();
   return app;
 }

@@ -11,26 +11,52 @@ import { AsynchMetrics } from './asynch/metrics.ts';
 import { AsynchProcessor, type ProcessorTimes } from './asynch/processor.ts';
 import { Sweep } from './asynch/sweep.ts';
 import { Uploads } from './asynch/uploads.ts';
+import { TokenBuckets } from './http/rate-limit.ts';
 import { Authenticator } from './keys/authenticator.ts';
 import { Metrics } from './operations/metrics.ts';
-import type { Settings } from './settings.ts';
+import { SETTINGS, type Settings } from './settings.ts';
 import type { BlobStore } from './stores/blob-store.ts';
 import { DATABASE_FILE, eraseOldCopies } from './stores/database.ts';
 import { FileBlobStore } from './stores/file-blob-store.ts';
 import type { KeyStore } from './stores/key-store.ts';
 import { openLocalStores } from './stores/local-stores.ts';
+import type { PostgresStores } from './stores/postgres-stores.ts';
 import { Presigner } from './stores/presign.ts';
 import type { RequestStore } from './stores/request-store.ts';
+import type { S3BlobStore } from './stores/s3-blob-store.ts';
 import { openThreadedStores } from './stores/threaded-stores.ts';
+import type { WebhookStore } from './stores/webhook-store.ts';
+import { Streams, type StreamTimes } from './streaming/streams.ts';
+import { Webhooks, type WebhookTimes } from './webhooks/webhooks.ts';
 
 /** The one place where implementations are chosen and put together; the command line and the tests use it too. */
 export interface Stores {
   readonly requests: RequestStore;
   readonly keys: KeyStore;
+  readonly webhooks: WebhookStore;
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
+  /** Where keys are kept, in words. */
+  readonly place: string;
+  /** What only several processes need; see `PostgresStores`. */
+  readonly shared?: Pick<PostgresStores, 'listen' | 'takeTurn' | 'makeBuckets'>;
   close(): Promise<void>;
 }
+
+type StoreSettings = Pick<Settings, 'dataDir'> &
+  Partial<
+    Pick<
+      Settings,
+      | 'databaseUrl'
+      | 'secret'
+      | 's3Bucket'
+      | 's3Endpoint'
+      | 's3PublicEndpoint'
+      | 's3Region'
+      | 's3Prefix'
+      | 's3Addressing'
+    >
+  >;
 
 interface StoreOptions {
   /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
@@ -40,23 +66,71 @@ interface StoreOptions {
   readonly onThreadError?: (error: Error) => void;
 }
 
-export async function openStores(
-  { dataDir }: Pick<Settings, 'dataDir'>,
+export async function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
+  const { dataDir } = settings;
+  await using opened = new AsyncDisposableStack();
+  const { presigner, close, ...rows } = await (settings.databaseUrl
+    ? openPostgres(settings.databaseUrl, settings, options)
+    : openEmbedded(settings, options));
+  opened.defer(close);
+  let blobs: BlobStore;
+  if (settings.s3Bucket) {
+    const store = await openS3(settings, options);
+    opened.defer(() => store.close());
+    blobs = store;
+  } else {
+    blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
+  }
+  const closing = opened.move();
+  return { ...rows, presigner, blobs, close: () => closing.disposeAsync() };
+}
+
+type Rows = Omit<Stores, 'blobs'>;
+
+async function openEmbedded(
+  { dataDir, secret }: StoreSettings,
   { kind, now, onThreadError }: StoreOptions,
-): Promise<Stores> {
-  const { requests, keys, close } =
+): Promise<Rows> {
+  const stores =
     kind === 'thread'
       ? await openThreadedStores({ dataDir, ...(onThreadError && { onThreadError }) })
       : await openLocalStores({ dataDir, ...(now && { now }) });
-  const presigner = await Presigner.open(dataDir, now);
-  const blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
-  return { requests, keys, blobs, presigner, close };
+  const presigner = secret ? Presigner.of(secret, now) : await Presigner.open(dataDir, now);
+  return { ...stores, presigner, place: join(dataDir, DATABASE_FILE) };
 }
 
-/** A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most. */
+/** Loaded only where it is used, as S3 is: one process on one machine needs neither. */
+async function openPostgres(url: string, { secret }: StoreSettings, { now }: StoreOptions): Promise<Rows> {
+  const { openPostgresStores } = await import('./stores/postgres-stores.ts');
+  const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now });
+  const presigner = secret ? Presigner.of(secret, now) : new Presigner(await stores.secret(), now);
+  return { requests, keys, webhooks, close, presigner, shared: stores, place: 'the PostgreSQL database' };
+}
+
+export async function openS3(
+  settings: Omit<StoreSettings, 'dataDir'>,
+  { now }: Pick<StoreOptions, 'now'> = {},
+): Promise<S3BlobStore> {
+  const { S3BlobStore } = await import('./stores/s3-blob-store.ts');
+  return new S3BlobStore({
+    bucket: settings.s3Bucket ?? '',
+    endpoint: settings.s3Endpoint ?? '',
+    publicEndpoint: settings.s3PublicEndpoint ?? '',
+    region: settings.s3Region ?? SETTINGS.s3Region.default,
+    prefix: settings.s3Prefix ?? SETTINGS.s3Prefix.default,
+    addressing: settings.s3Addressing ?? 'auto',
+    now,
+  });
+}
+
+/**
+ * A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most, a
+ * whole recording in one call 1 GiB.
+ */
 const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
   clip: { idleMs: 10_000, totalMs: 30_000 },
   part: { idleMs: 30_000, totalMs: 15 * 60_000 },
+  recording: { idleMs: 30_000, totalMs: 60 * 60_000 },
 };
 
 export interface Parts {
@@ -68,12 +142,14 @@ export interface Parts {
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly processorTimes?: Partial<ProcessorTimes>;
+  readonly streamTimes?: Partial<StreamTimes>;
+  readonly webhookTimes?: Partial<WebhookTimes>;
   readonly now?: () => number;
 }
 
 export function composeServices(parts: Parts): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = parts;
-  const { requests, keys, blobs, presigner } = parts.stores;
+  const { requests, keys, blobs, presigner, shared } = parts.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
   const asynchMetrics = new AsynchMetrics(metrics, requests);
   metrics.watchClassifier(classifier);
@@ -83,20 +159,30 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     ...(now && { now }),
   });
+  const webhooks = new Webhooks({
+    store: parts.stores.webhooks,
+    allowPrivate: settings.webhookPrivate,
+    presigner,
+    metrics: asynchMetrics,
+    logger,
+    ...(parts.webhookTimes && { times: parts.webhookTimes }),
+  });
   const processor = new AsynchProcessor({
     requests,
     blobs,
     classifier,
     metrics: asynchMetrics,
     logger,
+    onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
     ...(parts.processorTimes && { times: parts.processorTimes }),
   });
+  const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
   const uploads = new Uploads({
     requests,
     blobs,
     metrics: asynchMetrics,
-    timeouts: bodyTimeouts.part,
+    timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
     onQueued: () => processor.wake(),
   });
@@ -104,8 +190,11 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     requests,
     blobs,
     logger,
-    orphanAfterMs: bodyTimeouts.part.totalMs + 60_000,
-    also: () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000),
+    orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
+    takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
+    also: async () => {
+      if (shared === undefined) await eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000);
+    },
     ...(now && { now }),
   });
   const services: Services = {
@@ -115,11 +204,14 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     asynchMetrics,
     classifier,
     authenticator,
+    makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
     requests,
     blobs,
     presigner,
     uploads,
     processor,
+    streams,
+    webhooks,
     bodyTimeouts,
     stopping,
   };
@@ -130,12 +222,14 @@ export interface RunningServer {
   readonly app: FastifyInstance;
   readonly url: string;
   /** A key made by this start because there was none; shown here and never again. */
-  readonly firstKey: { key: string; keptIn: string } | null;
+  readonly firstKey: string | null;
   stop(): Promise<void>;
 }
 
 /** After a stop signal, requests under way have this long; then their connections are closed. */
 const CLOSE_WITHIN_MS = 5_000;
+
+const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the model, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
@@ -167,18 +261,21 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });
-  services.processor.start();
+  const { processor, webhooks } = services;
+  if (settings.role !== 'api') {
+    processor.start();
+    webhooks.start();
+    stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.drop(id) });
+  }
   sweep.start();
 
-  const needsKey = settings.apiKey === '' && (await stores.keys.isEmpty());
-  const firstKey = needsKey
-    ? { key: (await stores.keys.create('first start')).key, keptIn: join(settings.dataDir, DATABASE_FILE) }
-    : null;
+  const firstKey = (await needsKey(settings, stores)) ? (await stores.keys.create('first start')).key : null;
   const url = settings.publicUrl || addressOf(app);
   const ffmpeg = await findFfmpeg();
   logger.info(
     {
       url,
+      role: settings.role,
       weights: classifier.weightsName,
       licence: classifier.weights.licence,
       commercial_use: classifier.weights.commercial_use,
@@ -199,13 +296,19 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
       const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
-      await Promise.all([services.processor.stop(), sweep.stop()]);
+      await Promise.all([processor.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
       await cleanUp.disposeAsync();
       logger.info('stopped');
     },
   };
+}
+
+/** Of several processes that start at once over a new database, one makes the key. */
+async function needsKey({ apiKey, role }: Settings, { keys, shared }: Stores): Promise<boolean> {
+  if (apiKey !== '' || role === 'worker' || !(await keys.isEmpty())) return false;
+  return (await shared?.takeTurn('first key', FIRST_KEY_EVERY_MS)) ?? true;
 }
 
 function addressOf(app: FastifyInstance): string {

@@ -1,5 +1,12 @@
 export { buildApp, type Services } from './app.ts';
-export { composeServices, openStores, type RunningServer, type Stores, startServer } from './compose.ts';
+export {
+  composeServices,
+  openS3,
+  openStores,
+  type RunningServer,
+  type Stores,
+  startServer,
+} from './compose.ts';
 export { createLogger } from './logger.ts';
 export { main } from './main.ts';
 export { toResult } from './prediction.ts';

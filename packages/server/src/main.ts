@@ -1,7 +1,9 @@
-import { startServer } from './compose.ts';
+import type { Logger } from 'pino';
+import { type RunningServer, startServer } from './compose.ts';
+import { banner, keepFirstKey } from './first-start.ts';
 import { createLogger } from './logger.ts';
 import { applyRuntimeFlags } from './runtime-flags.ts';
-import { readSettings, SettingsError, unknownVariables } from './settings.ts';
+import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
 
 /** A stop that takes longer than this is not going to end by itself. */
 const STOP_WITHIN_MS = 14_000;
@@ -12,12 +14,6 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
   const logger = createLogger(settings.logLevel);
   for (const warning of unknownVariables(env)) logger.warn(warning);
   const server = await startServer(settings, logger);
-  if (server.firstKey) {
-    process.stdout.write(
-      `\nThis is your API key. It is shown this once:\n\n    ${server.firstKey.key}\n\n` +
-        `Only its SHA-256 is kept, in ${server.firstKey.keptIn}.\n\n`,
-    );
-  }
   let stopping = false;
   const onSignal = () => {
     if (stopping) process.exit(1);
@@ -33,6 +29,20 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  if (settings.role !== 'worker') await welcome(server, settings, logger);
+}
+
+/** A key is shown on a terminal only: logs are kept, and read by others. */
+async function welcome(
+  { firstKey, url }: RunningServer,
+  { dataDir }: Settings,
+  logger: Logger,
+): Promise<void> {
+  if (process.stdout.isTTY) process.stdout.write(banner(url, firstKey ?? undefined));
+  else if (firstKey !== null) {
+    const file = await keepFirstKey(dataDir, firstKey, url);
+    logger.info({ file }, 'made the first API key: it is in this file, with a link to the page');
+  }
 }
 
 if (import.meta.main) {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
+import { defaultDataDir } from './first-start.ts';
 
 interface Setting<T> {
   readonly env: string;
@@ -13,6 +14,10 @@ interface Setting<T> {
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export const ROLES = ['all', 'api', 'worker'] as const;
+export type Role = (typeof ROLES)[number];
+export type S3Addressing = 'auto' | 'path' | 'virtual';
 
 const text = (value: string) => value;
 
@@ -36,7 +41,12 @@ export const SETTINGS = {
     'What clients reach this server under, when it is not http://HOST:PORT',
     baseUrl,
   ),
-  dataDir: setting('SERVICE_DATA_DIR', '.undertone', 'Folder for keys and uploads', (dir) => resolve(dir)),
+  dataDir: setting(
+    'SERVICE_DATA_DIR',
+    '',
+    'Folder for keys and uploads; by default .undertone in the clone, or undertone in the XDG data folder elsewhere',
+    (dir) => resolve(dir || defaultDataDir()),
+  ),
   apiKey: setting('SERVICE_API_KEY', '', 'A key to accept beside those made with `undertone keys`', apiKey),
   weights: setting(
     'SERVICE_WEIGHTS',
@@ -70,6 +80,18 @@ export const SETTINGS = {
     'Requests a minute for each key; 0 is no limit',
     integer(0, 1_000_000),
   ),
+  streamLimit: setting(
+    'SERVICE_STREAM_LIMIT',
+    '100',
+    'Open streams for each key; 0 is no limit',
+    integer(0, 1_000_000),
+  ),
+  webhookPrivate: setting(
+    'SERVICE_WEBHOOK_PRIVATE',
+    'false',
+    'true: webhooks may also go to http and to private and loopback addresses',
+    trueOrFalse,
+  ),
   corsOrigins: setting(
     'SERVICE_CORS_ORIGINS',
     '',
@@ -81,6 +103,45 @@ export const SETTINGS = {
     '',
     'Proxies whose X-Forwarded-For and -Proto count: addresses or CIDRs with commas between them',
     cidrs,
+  ),
+  role: setting(
+    'SERVICE_ROLE',
+    'all',
+    `What this process does: all, api (no long recordings processed), worker (nothing else, and only health and metrics over HTTP)`,
+    oneOf<Role>(ROLES),
+  ),
+  databaseUrl: setting(
+    'SERVICE_DATABASE_URL',
+    '',
+    'PostgreSQL for keys and requests, such as postgres://user:password@host/name; empty is a file in the data folder',
+    databaseUrl,
+  ),
+  s3Bucket: setting('SERVICE_S3_BUCKET', '', 'S3 bucket for recordings; empty is the data folder', bucket),
+  s3Endpoint: setting('SERVICE_S3_ENDPOINT', '', 'Address of the S3 server, when it is not AWS', baseUrl),
+  s3PublicEndpoint: setting(
+    'SERVICE_S3_PUBLIC_ENDPOINT',
+    '',
+    'What clients reach the S3 server under, when it is another address',
+    baseUrl,
+  ),
+  s3Region: setting('SERVICE_S3_REGION', 'us-east-1', 'Region of the bucket', region),
+  s3Prefix: setting(
+    'SERVICE_S3_PREFIX',
+    'undertone/',
+    'What the names of all objects begin with; nothing else may be kept there',
+    prefix,
+  ),
+  s3Addressing: setting(
+    'SERVICE_S3_ADDRESSING',
+    'auto',
+    'path (host/bucket), virtual (bucket.host), or auto: virtual at AWS, path elsewhere',
+    oneOf<S3Addressing>(['auto', 'path', 'virtual']),
+  ),
+  secret: setting(
+    'SERVICE_SECRET',
+    '',
+    'What upload URLs are signed with, the same in every process; empty makes one and keeps it with the keys',
+    secret,
   ),
   logLevel: setting(
     'SERVICE_LOG_LEVEL',
@@ -119,14 +180,31 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     try {
       return [name, parse(given || fallback)];
     } catch (error) {
-      // A key is never repeated, not even in a message about a wrong one.
-      const shown = variable === SETTINGS.apiKey.env ? '' : `, not ${JSON.stringify(given)}`;
+      // A secret is never repeated, not even in a message about a wrong one.
+      const shown = SECRET_SETTINGS.includes(variable) ? '' : `, not ${JSON.stringify(given)}`;
       problems.push(`${variable} must be ${(error as Error).message}${shown}`);
       return [name, undefined];
     }
   });
+  const settings = Object.fromEntries(entries) as Settings;
+  problems.push(...contradictions(settings));
   if (problems.length > 0) throw new SettingsError(problems);
-  return Object.fromEntries(entries) as Settings;
+  return settings;
+}
+
+const SECRET_SETTINGS = [SETTINGS.apiKey, SETTINGS.databaseUrl, SETTINGS.secret].map(({ env }) => env);
+
+function contradictions({ role, databaseUrl, s3Bucket, s3Endpoint, s3PublicEndpoint }: Settings): string[] {
+  const problems: string[] = [];
+  if ((role === 'api' || role === 'worker') && !(databaseUrl && s3Bucket)) {
+    problems.push(
+      `SERVICE_ROLE=${role} needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET: several processes share both`,
+    );
+  }
+  if ((s3Endpoint || s3PublicEndpoint) && !s3Bucket) {
+    problems.push('SERVICE_S3_BUCKET must be set when another SERVICE_S3_... is');
+  }
+  return problems;
 }
 
 function setting<T>(
@@ -155,6 +233,10 @@ function oneOf<T extends string>(choices: readonly T[]): (text: string) => T {
     if (choice === undefined) throw new Error(`one of ${choices.join(', ')}`);
     return choice;
   };
+}
+
+function trueOrFalse(value: string): boolean {
+  return oneOf(['true', 'false'])(value) === 'true';
 }
 
 function workers(value: string): number | 'auto' {
@@ -200,6 +282,38 @@ function apiKey(value: string): string {
     throw new Error('16 to 256 printable characters without spaces');
   }
   return value;
+}
+
+function secret(value: string): string {
+  if (value !== '' && value.length < 16) throw new Error('16 characters or more');
+  return value;
+}
+
+function databaseUrl(value: string): string {
+  if (value !== '' && !/^postgres(ql)?:\/\/./.test(value)) {
+    throw new Error('an address such as postgres://user:password@host:5432/name');
+  }
+  return value;
+}
+
+function bucket(value: string): string {
+  if (value !== '' && !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)) {
+    throw new Error('the name of an S3 bucket: 3 to 63 small letters, digits, dots and hyphens');
+  }
+  return value;
+}
+
+function region(value: string): string {
+  if (!/^[a-z0-9-]{1,64}$/.test(value)) throw new Error('the name of a region such as eu-north-1');
+  return value;
+}
+
+/** Names that need no escaping in a URL; ends in a slash. */
+function prefix(value: string): string {
+  if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*\/?$/.test(value)) {
+    throw new Error('letters, digits, dots, hyphens and slashes, such as undertone/');
+  }
+  return value.replace(/\/?$/, '/');
 }
 
 function baseUrl(value: string): string {

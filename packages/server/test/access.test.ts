@@ -5,7 +5,7 @@ import { readProblem, testApp } from './support/app.ts';
 
 const service = await testApp();
 
-const OPEN: string[] = [PATHS.health, PATHS.ready, PATHS.metrics, PATHS.openapi, PATHS.docs];
+const OPEN: string[] = ['/', PATHS.health, PATHS.ready, PATHS.metrics, PATHS.openapi, PATHS.docs];
 
 describe('without a key', () => {
   test('doubled and trailing slashes lead to the same place', async () => {
@@ -22,7 +22,7 @@ describe('without a key', () => {
 
   test('every other path is 401, whether it exists or not, whatever the method', async () => {
     const documented = Object.keys((await service.app.inject({ url: PATHS.openapi })).json().paths);
-    const invented = ['/', '/v1', '/admin', '/v1/asynch/prediction', '/docs/x', '/METRICS'];
+    const invented = ['/v1', '/admin', '/v1/asynch/prediction', '/docs/x', '/METRICS'];
     // The address of a part carries a signature in the place of a key.
     const bySignature = '/v1/asynch/upload/{request_id}/parts/{part_number}';
     assert.ok(documented.includes(bySignature));

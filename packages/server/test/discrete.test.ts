@@ -5,7 +5,7 @@ import { API_KEY_HEADER, type DiscreteResult, MODELS, PATHS } from '@undertone/c
 import { DiscreteResult as DiscreteResultSchema } from '@undertone/contract/schemas';
 import type { LightMyRequestResponse } from 'fastify';
 import Value from 'typebox/value';
-import { postFile, postJson, testApp } from './support/app.ts';
+import { postFile, postJson, readProblem, testApp } from './support/app.ts';
 import { FORM_TYPE, fileForm, form } from './support/form.ts';
 import { samplesOf, wav } from './support/wav.ts';
 
@@ -92,6 +92,18 @@ describe('a recording as a file', () => {
     const mono = readResult(await postFile(service, wav()));
     const stereo = readResult(await postFile(service, wav({ channels: 2 })));
     assertClose(mono, stereo, 0.001);
+  });
+
+  test('a model given as a field of the form is refused, with where it belongs', async () => {
+    const file = { name: 'file', fileName: 'voice.wav', type: 'audio/wav', content: wav() };
+    const model = { name: 'model', content: '7emotions' };
+    for (const parts of [
+      [model, file],
+      [file, model],
+    ]) {
+      const response = await postFile(service, '', { payload: form(...parts) });
+      assert.match(readProblem(response, 'bad_request').detail, /\?model=/);
+    }
   });
 
   test('is found among other parts, before and after it', async () => {

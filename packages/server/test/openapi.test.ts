@@ -8,10 +8,13 @@ import { promisify } from 'node:util';
 import { ERROR_CODES, PATHS } from '@undertone/contract';
 import { DiscreteResult } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
+import { parse } from 'yaml';
+import { asyncApi } from '../src/streaming/asyncapi.ts';
 import { testApp } from './support/app.ts';
 
 const service = await testApp();
 const file = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url));
+const asyncApiFile = fileURLToPath(new URL('../../../docs/asyncapi.yaml', import.meta.url));
 const document = (await service.app.inject({ url: PATHS.openapi })).json();
 
 describe('the OpenAPI document', () => {
@@ -19,10 +22,14 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), document);
   });
 
-  test('a public linter finds no error in it', async () => {
+  test('docs/asyncapi.yaml is what streams are (the same command writes it)', async () => {
+    assert.deepEqual(parse(await readFile(asyncApiFile, 'utf8')), JSON.parse(JSON.stringify(asyncApi())));
+  });
+
+  test('a public linter finds no error in either', async () => {
     const linter = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-    await promisify(execFile)(process.execPath, [linter, 'lint', file], { env });
+    await promisify(execFile)(process.execPath, [linter, 'lint', file, asyncApiFile], { env });
   });
 
   test('describes both discrete paths with both forms of input', () => {
@@ -52,11 +59,24 @@ describe('the page to read', () => {
       assert.ok(body.includes(`id="shape-${name}"`));
   });
 
-  test('needs nothing from elsewhere, and its policy allows its own style alone', async () => {
+  test('needs nothing from elsewhere, and its policy allows its own style and the script of this server', async () => {
     const { body, headers } = await service.app.inject({ url: PATHS.docs });
-    assert.doesNotMatch(body, /https?:\/\/|<script|<link|<img|\sstyle=|\son\w+=/);
-    const style = /<style>([\s\S]*)<\/style>/.exec(body)?.[1] ?? '';
+    const [, style = '', rest = ''] = /<style>([\s\S]*)<\/style>([\s\S]*)$/.exec(body) ?? [];
+    assert.doesNotMatch(rest.replaceAll(/<pre[\s\S]*?<\/pre>/g, ''), /https?:\/\/|<img|\sstyle=|\son\w+=/);
+    assert.deepEqual(body.match(/<(script|link)[^>]*>/g), [
+      '<link rel="icon" href="/page/icon.svg" type="image/svg+xml">',
+      '<script type="module" src="/page/docs.js">',
+    ]);
     const hash = createHash('sha256').update(style).digest('base64');
-    assert.ok(String(headers['content-security-policy']).includes(`style-src 'sha256-${hash}'`));
+    const policy = String(headers['content-security-policy']);
+    assert.ok(policy.includes(`style-src 'sha256-${hash}'; script-src 'self'; connect-src 'self'`));
+  });
+
+  test('has samples in three languages for every operation', async () => {
+    const { body } = await service.app.inject({ url: PATHS.docs });
+    const operations = Object.values(document.paths as Record<string, object>).flatMap(Object.keys);
+    for (const language of ['curl', 'TypeScript', 'Python']) {
+      assert.equal(body.split(`<h5>${language}</h5>`).length - 1, operations.length, language);
+    }
   });
 });

@@ -40,7 +40,7 @@ describe('the address', () => {
   const headers = { [API_KEY_HEADER]: service.key };
 
   test('unknown: 404', async () => {
-    for (const url of ['/', '/v1', '/v1/discrete/emotions', '/favicon.ico', '/v1/models/4emotions']) {
+    for (const url of ['/nothing', '/v1', '/v1/discrete/emotions', '/favicon.ico', '/v1/models/4emotions']) {
       readProblem(await service.app.inject({ url, headers }), 'not_found');
     }
   });

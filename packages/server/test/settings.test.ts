@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { defaultDataDir } from '../src/first-start.ts';
 import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
 import { unknownVariables } from '../src/settings.ts';
 
@@ -19,7 +20,7 @@ test('without any variable the server has sensible settings', () => {
     host: '127.0.0.1',
     port: 8080,
     publicUrl: '',
-    dataDir: resolve('.undertone'),
+    dataDir: fileURLToPath(new URL('../../../.undertone', import.meta.url)),
     apiKey: '',
     weights: 'research',
     modelsDir: '',
@@ -28,8 +29,19 @@ test('without any variable the server has sensible settings', () => {
     asynchJobs: 2,
     storageLimit: 10 * 1024 ** 3,
     rateLimit: 0,
+    streamLimit: 100,
+    webhookPrivate: false,
     corsOrigins: [],
     trustedProxies: [],
+    role: 'all',
+    databaseUrl: '',
+    s3Bucket: '',
+    s3Endpoint: '',
+    s3PublicEndpoint: '',
+    s3Region: 'us-east-1',
+    s3Prefix: 'undertone/',
+    s3Addressing: 'auto',
+    secret: '',
     logLevel: 'info',
     drainSeconds: 0,
   });
@@ -71,8 +83,18 @@ test('every value that makes no sense is named, all at once', () => {
     SERVICE_QUEUE_LIMIT: '1.5',
     SERVICE_STORAGE_LIMIT: 'much',
     SERVICE_RATE_LIMIT: '-1',
+    SERVICE_STREAM_LIMIT: 'many',
     SERVICE_CORS_ORIGINS: 'example.org',
     SERVICE_TRUSTED_PROXIES: '10.0.0.0/33',
+    SERVICE_ROLE: 'boss',
+    SERVICE_DATABASE_URL: 'mysql://host/name',
+    SERVICE_S3_BUCKET: 'A',
+    SERVICE_S3_ENDPOINT: 'host:9000',
+    SERVICE_S3_PUBLIC_ENDPOINT: 's3',
+    SERVICE_S3_REGION: 'the north',
+    SERVICE_S3_PREFIX: '/../',
+    SERVICE_S3_ADDRESSING: 'host',
+    SERVICE_SECRET: 'short',
     SERVICE_LOG_LEVEL: 'loud',
     SERVICE_DRAIN_SECONDS: 'soon',
   };
@@ -82,6 +104,25 @@ test('every value that makes no sense is named, all at once', () => {
     assert.ok(problems[i]?.startsWith(`${name} must be `));
 });
 
+test('what several processes share must be named where there are several', () => {
+  const both = { SERVICE_DATABASE_URL: 'postgres://db/voice', SERVICE_S3_BUCKET: 'voices' };
+  for (const SERVICE_ROLE of ['api', 'worker']) {
+    const [problem] = problemsOf({ SERVICE_ROLE, SERVICE_DATABASE_URL: both.SERVICE_DATABASE_URL });
+    assert.match(problem ?? '', /needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET/);
+    assert.deepEqual(problemsOf({ SERVICE_ROLE, ...both }), []);
+  }
+  assert.match(
+    problemsOf({ SERVICE_S3_ENDPOINT: 'http://s3:9000' })[0] ?? '',
+    /SERVICE_S3_BUCKET must be set/,
+  );
+  assert.equal(readSettings({ SERVICE_S3_PREFIX: 'a/b' }).s3Prefix, 'a/b/');
+});
+
+test('secrets are not repeated in the messages about them', () => {
+  const wrong = { SERVICE_DATABASE_URL: 'mysql://me:hunter2@host/x', SERVICE_SECRET: 'hunter2' };
+  assert.doesNotMatch(problemsOf(wrong).join(), /hunter2/);
+});
+
 test('a wrong key is not repeated in the message about it', () => {
   const [problem] = problemsOf({ SERVICE_API_KEY: 'my secret key' });
   assert.ok(problem && !problem.includes('secret'));
@@ -89,7 +130,7 @@ test('a wrong key is not repeated in the message about it', () => {
 
 test('every setting has a description to print', () => {
   for (const { env, description } of Object.values(SETTINGS)) {
-    assert.match(env, /^SERVICE_[A-Z_]+$/);
+    assert.match(env, /^SERVICE_[A-Z0-9_]+$/);
     assert.ok(description.length > 10);
   }
 });
@@ -106,4 +147,11 @@ test('a misspelt variable is warned about with the name that was meant; those of
     'SERVICE_WEIGHT is not a setting and has no effect. Did you mean SERVICE_WEIGHTS?',
     'SERVICE_ENTIRELY_DIFFERENT is not a setting and has no effect.',
   ]);
+});
+
+test('the data folder does not depend on the current folder: in a clone, or where users keep their data', () => {
+  assert.equal(defaultDataDir({}, '/home/me/undertone'), '/home/me/undertone/.undertone');
+  const installed = '/home/me/app/node_modules/@undertone';
+  assert.equal(defaultDataDir({ XDG_DATA_HOME: '/data' }, installed), '/data/undertone');
+  assert.match(defaultDataDir({}, installed), /\/\.local\/share\/undertone$/);
 });

@@ -9,6 +9,7 @@ Client of the Undertone service, which classifies the emotion in speech from ton
 from ._progress import Progress
 from ._samples import prepare
 from .async_client import AsyncEmotionClient
+from .async_stream import AsyncEmotionStream
 from .client import EmotionClient
 from .errors import (
     ConfigError,
@@ -24,33 +25,50 @@ from .errors import (
 )
 from .results import (
     CONFIDENCE_FLOOR,
+    MIN_SPEECH_SECONDS,
+    NO_SPEECH,
     AsynchResult,
     DiscreteResult,
     Model,
     ModelList,
+    Outcome,
+    RequestList,
+    RequestSummary,
+    Segment,
+    StreamPrediction,
     TimelineElement,
     Weights,
 )
+from .stream import EmotionStream
 
 __version__ = "2.0.0"
 
 __all__ = [
     "CONFIDENCE_FLOOR",
+    "MIN_SPEECH_SECONDS",
+    "NO_SPEECH",
     "AsyncEmotionClient",
+    "AsyncEmotionStream",
     "AsynchResult",
     "ConfigError",
     "DiscreteResult",
     "EmotionClient",
+    "EmotionStream",
     "InvalidRequestIdError",
     "MissingApiKeyError",
     "MissingFileError",
     "MissingPackageError",
     "Model",
     "ModelList",
+    "Outcome",
     "PredictionFailedError",
     "PredictionTimeoutError",
     "Progress",
     "RequestFailedError",
+    "RequestList",
+    "RequestSummary",
+    "Segment",
+    "StreamPrediction",
     "TimelineElement",
     "UndertoneError",
     "UploadFailedError",

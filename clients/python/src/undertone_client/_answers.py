@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
@@ -59,11 +60,11 @@ def refusal(answer: httpx.Response, url: str) -> Failure:
     )
 
 
-def no_answer(method: str, url: str, error: httpx.RequestError) -> Failure:
+def no_answer(method: str, url: str, error: Exception) -> Failure:
     """Explain why there is no answer."""
     where = without_query(url)
-    logger.debug("%s %s: %s", method, where, error or type(error).__name__)
-    if isinstance(error, httpx.TimeoutException):
+    logger.debug("%s %s: %s", method, where, str(error) or type(error).__name__)
+    if isinstance(error, (httpx.TimeoutException, asyncio.TimeoutError)):
         return Failure(f"{where} did not answer in time.", cause=error, code="timed_out")
     if is_loopback(url) and _is_refused(error):
         parts = urlsplit(url)

@@ -6,14 +6,19 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import httpx
+
 from .errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MIB = 1024 * 1024
 
 MODEL_IDS = ("4emotions", "5emotions", "7emotions")
+CHANNEL_MODES = ("mix", "separate")
+STATUSES = ("uploading", "queued", "processing", "completed", "failed", "expired")
+MAX_LABEL_LENGTH = 100
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,27 @@ NUMBERS = {
     "max_tries": Range(20, 1, 100, "tries"),
     "interval": Range(5000, 1000, 60_000, "milliseconds"),
     "interval_seconds": Range(5, 1, 60, "seconds"),
+    "concurrency": Range(4, 1, 64, "recordings at the same time"),
+    "limit": Range(50, 1, 200, "requests"),
 }
 
 
-def default(name: str) -> int:
+#: Those of a stream.
+STREAM_NUMBERS = {
+    "sample_rate": Range(44_100, 8_000, 192_000, "hertz"),
+    "channels": Range(1, 1, 2, "channels"),
+    "interval": Range(5, 1, 10, "seconds"),
+}
+
+
+def default(name: str, numbers: Mapping[str, Range] = NUMBERS) -> int:
     """Give the documented default of a number."""
-    return NUMBERS[name].default
+    return numbers[name].default
 
 
-def number_problem(name: str, value: Any) -> str | None:
+def number_problem(name: str, value: Any, numbers: Mapping[str, Range] = NUMBERS) -> str | None:
     """Say what is wrong with a number, and how to fix it."""
-    limits = NUMBERS[name]
+    limits = numbers[name]
     try:
         # Takes numpy's whole numbers too, and neither floats nor text. A bool is no number here.
         whole = None if isinstance(value, bool) else operator.index(value)
@@ -60,6 +75,34 @@ def model_problem(model: Any) -> str | None:
     if model is None or model in MODEL_IDS:
         return None
     return f"There is no model {model!r}: choose one of {', '.join(MODEL_IDS)}."
+
+
+def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
+    """List the choices when this is not one of them."""
+    if value is None or value in choices:
+        return None
+    return f"{name} is {value!r}: choose one of {', '.join(choices)}."
+
+
+def label_problem(label: Any) -> str | None:
+    """Say how long a label may be."""
+    if label is None or (isinstance(label, str) and 1 <= len(label) <= MAX_LABEL_LENGTH):
+        return None
+    return f"label is {label!r}: give 1 to {MAX_LABEL_LENGTH} characters."
+
+
+def url_problem(name: str, value: Any) -> str | None:
+    """Say what is wrong with an address."""
+    hint = "give a full address that begins with http:// or https://"
+    try:
+        url = httpx.URL(value)
+    except (TypeError, ValueError, httpx.InvalidURL):
+        return f"{name} is not an address: {hint}."
+    if url.scheme not in ("http", "https") or not url.host or " " in url.host:
+        return f"{name} is not an address: {hint}."
+    if url.userinfo:
+        return f"{name} contains a user name or password: {hint}, without them."
+    return None
 
 
 def raise_if_any(problems: Iterable[str | None]) -> None:

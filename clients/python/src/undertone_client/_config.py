@@ -7,9 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
-
-from ._checks import number_problem, raise_if_any
+from ._checks import number_problem, raise_if_any, url_problem
 from ._log import LEVELS, level_number
 from ._urls import join_url
 from .errors import MissingApiKeyError
@@ -40,9 +38,9 @@ class Config:
             _key_problem(self.api_key),
             *(number_problem(name, getattr(self, name)) for name in ("part_size", "max_threads", "retry_attempts")),
             None if isinstance(self.show_progress, bool) else "show_progress must be True or False.",
-            _url_problem("base_url (SERVICE_URL)", self.base_url),
-            _url_problem("discrete_url (SERVICE_DISCRETE_URL)", self.discrete_url),
-            _url_problem("asynch_url (SERVICE_ASYNCH_URL)", self.asynch_url),
+            url_problem("base_url (SERVICE_URL)", self.base_url),
+            url_problem("discrete_url (SERVICE_DISCRETE_URL)", self.discrete_url),
+            url_problem("asynch_url (SERVICE_ASYNCH_URL)", self.asynch_url),
             _level_problem(self.log_level),
         ]
         return [problem for problem in found if problem is not None]
@@ -70,7 +68,7 @@ def resolve_config(
     base = first(base_url, "SERVICE_URL")
     base = DEFAULT_URL if base is None else base
     # A base that is not an address is reported once, not again as two addresses made of it.
-    root = DEFAULT_URL if _url_problem("base_url", base) else base
+    root = DEFAULT_URL if url_problem("base_url", base) else base
     discrete = first(discrete_url, "SERVICE_DISCRETE_URL")
     asynch = first(asynch_url, "SERVICE_ASYNCH_URL")
     return Config(
@@ -90,19 +88,6 @@ def _key_problem(key: Any) -> str | None:
         "api_key (SERVICE_API_KEY) is not a key: it must be one word of plain letters, digits and signs, "
         "without spaces or line breaks."
     )
-
-
-def _url_problem(name: str, value: Any) -> str | None:
-    hint = "give a full address that begins with http:// or https://"
-    try:
-        url = httpx.URL(value)
-    except (TypeError, ValueError, httpx.InvalidURL):
-        return f"{name} is not an address: {hint}."
-    if url.scheme not in ("http", "https") or not url.host or " " in url.host:
-        return f"{name} is not an address: {hint}."
-    if url.userinfo:
-        return f"{name} contains a user name or password: {hint}, without them."
-    return None
 
 
 def _level_problem(level: Any) -> str | None:

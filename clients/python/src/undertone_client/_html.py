@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from ._drawing import COLOURS, OTHER_COLOUR, Block, blocks_of, clock, rows_of
-from .results import CONFIDENCE_FLOOR
+from ._drawing import COLOURS, OTHER_COLOUR, Block, blocks_of, clock, end_of, rows_of
+from .results import CONFIDENCE_FLOOR, NO_SPEECH
 
 if TYPE_CHECKING:
     from .results import AsynchResult, DiscreteResult
@@ -16,16 +16,16 @@ _TICKS = 6
 
 
 def timeline_html(result: AsynchResult) -> str:
-    """Draw a row for each emotion that occurs; what is under the floor is only outlined."""
+    """Draw a strip for each channel: a row for each emotion that occurs; what is under the floor is only outlined."""
     blocks = blocks_of(result)
     if not blocks:
         return f"<p>Request {escape(result.request_id)}: the time line is empty.</p>"
-    rows, end = rows_of(blocks), blocks[-1].end
+    rows, end = rows_of(blocks), end_of(blocks)
     scale = _WIDTH / end
-    shapes = [_name(emotion, row) for row, emotion in enumerate(rows)]
-    shapes += [_rect(block, rows.index(block.emotion), scale) for block in blocks]
+    shapes = [_name(name, row) for row, name in enumerate(rows)]
+    shapes += [_rect(block, rows.index(block.row), scale) for block in blocks]
     shapes += _ticks(end, len(rows) * _ROW)
-    counts = ", ".join(f"{_share(blocks, emotion):.0%} {emotion}" for emotion in rows)
+    counts = ", ".join(f"{share:.0%} {heard}" for heard, share in result.shares().items())
     label = escape(f"Emotions over {clock(end)} minutes: {counts}.", quote=True)
     return (
         f"{_svg(len(rows) * _ROW + 24, label)}{''.join(shapes)}</svg>"
@@ -37,7 +37,8 @@ def timeline_html(result: AsynchResult) -> str:
 def predictions_html(result: DiscreteResult) -> str:
     """Draw a bar for each emotion of the model, the most confident first."""
     ranked = sorted(result.all_predictions.items(), key=lambda item: -item[1])
-    label = escape(f"Main emotion: {result.main_emotion}, confidence {result.confidence:.2f}.", quote=True)
+    main = f"Main emotion: {result.main_emotion}, confidence {result.confidence:.2f}."
+    label = escape("No speech: the confidences mean nothing." if result.heard == NO_SPEECH else main, quote=True)
     shapes = []
     for row, (emotion, share) in enumerate(ranked):
         width = max(0.0, min(1.0, share)) * 300
@@ -69,7 +70,8 @@ def _rect(block: Block, row: int, scale: float) -> str:
     width = max((block.end - block.start) * scale - 0.5, 0.5)
     top = row * _ROW + (_ROW - _BAR) / 2
     look = f'fill="{block.colour}"' if block.is_confident else f'fill="none" stroke="{block.colour}"'
-    title = escape(f"{clock(block.start)} {block.emotion} {block.confidence:.2f}")
+    sure = "" if block.emotion == NO_SPEECH else f" {block.confidence:.2f}"
+    title = escape(f"{clock(block.start)} {block.row}{sure}")
     return f'<rect x="{left:.1f}" y="{top:g}" width="{width:.1f}" height="{_BAR}" {look}><title>{title}</title></rect>'
 
 
@@ -82,8 +84,3 @@ def _ticks(end: float, bottom: float) -> list[str]:
             f'<text x="{left:.1f}" y="{bottom + 16:g}" text-anchor="middle" fill="currentColor">{text}</text>'
         )
     return shapes
-
-
-def _share(blocks: list[Block], emotion: str) -> float:
-    whole = sum(block.end - block.start for block in blocks)
-    return sum(block.end - block.start for block in blocks if block.emotion == emotion) / whole

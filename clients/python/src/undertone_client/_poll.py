@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _retry
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ._failure import ErrorClass, Failure
     from ._progress import Reporter
     from ._session import Session
+    from ._urls import QueryValue
 
 #: Where no interval is given, the first wait in milliseconds, which grows up to the longest one.
 _FIRST_MS, _GROWTH, _LONGEST_MS = 500, 1.5, 5000
@@ -24,19 +26,26 @@ _FIRST_MS, _GROWTH, _LONGEST_MS = 500, 1.5, 5000
 _ACCEPTED, _NOT_FOUND, _GONE, _UNPROCESSABLE = 202, 404, 410, 422
 
 
-async def poll_result(
-    session: Session, request_id: str, max_tries: int | None, interval_ms: int | None, reporter: Reporter
-) -> AsynchResult:
-    """Ask, wait, and ask again: `max_tries` times, or until there is an end."""
+@dataclass(frozen=True)
+class PollSettings:
+    """How often to ask (None: until there is an end), how long to wait between two tries, and for how much."""
+
+    max_tries: int | None
+    interval_ms: int | None
+    details: bool
+
+
+async def poll_result(session: Session, request_id: str, settings: PollSettings, reporter: Reporter) -> AsynchResult:
+    """Ask, wait, and ask again: so many times, or until there is an end."""
     for tries in itertools.count(1):
-        answer = await _ask(session, request_id)
+        answer = await _ask(session, request_id, details=settings.details)
         if isinstance(answer, AsynchResult):
             reporter.report(Progress("completed", 1, request_id))
             return answer
         reporter.report(answer)
-        if max_tries is not None and tries >= max_tries:
+        if settings.max_tries is not None and tries >= settings.max_tries:
             raise _timed_out(answer, tries)
-        await _retry.wait(_paced(tries) if interval_ms is None else interval_ms)
+        await _retry.wait(_paced(tries) if settings.interval_ms is None else settings.interval_ms)
     raise AssertionError  # the count has no end
 
 
@@ -58,8 +67,9 @@ def class_of_refusal(failure: Failure) -> ErrorClass:
     return PredictionFailedError if status == _UNPROCESSABLE else RequestFailedError
 
 
-async def _ask(session: Session, request_id: str) -> AsynchResult | Progress:
-    url = join_url(session.config.asynch_url, "/prediction", {"request_id": request_id})
+async def _ask(session: Session, request_id: str, *, details: bool) -> AsynchResult | Progress:
+    query: dict[str, QueryValue] = {"request_id": request_id, "details": "true" if details else None}
+    url = join_url(session.config.asynch_url, "/prediction", query)
     answer = await session.call_with_retries("Asking for the result", "GET", url)
 
     def parse(value: dict[str, Any]) -> AsynchResult | Progress:

@@ -31,6 +31,11 @@ def call_back(work: Work) -> None:
         post(work)
 
 
+def detach() -> None:
+    """Let the present task outlive the call that started it: what it does must not need that caller's thread."""
+    _post_to_caller.set(None)
+
+
 async def run_blocking(work: Callable[[], T]) -> T:
     """Do what may block: in the thread of a blocked caller, where Ctrl-C interrupts it, or in a worker thread."""
     post = _post_to_caller.get()

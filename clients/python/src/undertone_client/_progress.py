@@ -22,7 +22,7 @@ class Progress:
     status: str
     #: The share of the present status that is done, 0 to 1.
     progress: float
-    #: The request it is about.
+    #: The request it is about; empty while it has no name yet.
     request_id: str
     #: Bytes sent so far; while uploading.
     sent_bytes: int | None = None

@@ -23,8 +23,11 @@ LONGEST_MS = 10_000
 #: When the service asks for a longer wait than this, the caller decides.
 LONGEST_RETRY_AFTER_SECONDS = 60
 
-#: Short recordings are retried this often.
+#: Short recordings are retried this often, and when they are many, for whom nobody waits.
 DISCRETE_ATTEMPTS = 2
+MANY_ATTEMPTS = 10
+
+_CONFLICT = 409
 
 T = TypeVar("T")
 
@@ -75,18 +78,24 @@ def parse_retry_after(header: str | None, now: float) -> int | None:
     return max(0, math.ceil(date - now))
 
 
-async def with_retries(what: str, attempts: int, rule: RetryRule, attempt: Callable[[int], Awaitable[T]]) -> T:
+async def with_retries(
+    what: str,
+    attempts: int,
+    rule: RetryRule,
+    attempt: Callable[[int], Awaitable[T]],
+    pause: Callable[[int], Awaitable[None]] | None = None,
+) -> T:
     """
     Make an attempt, and again after a failure that may pass, until it succeeds or the retries are used up.
 
-    The attempt is told which retry it is; the first attempt is 0.
+    The attempt is told which retry it is; the first attempt is 0. `pause` waits instead of `wait`.
     """
     for retry in itertools.count():
         try:
             return await attempt(retry)
         except Failure as failure:
             asked = failure.details.get("retry_after_seconds") or 0
-            if attempts == 0 or not _may_pass(failure, rule):
+            if attempts == 0 or not may_pass(failure, rule):
                 raise
             if retry >= attempts:
                 raise failure.with_note("after one retry" if attempts == 1 else f"after {attempts} retries") from None
@@ -94,10 +103,13 @@ async def with_retries(what: str, attempts: int, rule: RetryRule, attempt: Calla
                 raise failure.with_note(f"not retried: the service asks to wait {asked} seconds") from None
             delay = retry_delay(retry, random.random(), asked)  # noqa: S311 - spreads load, guards nothing
             logger.warning("%s: %s Retry %d of %d in %d ms.", what, failure.message, retry + 1, attempts, delay)
-        await wait(delay)
+        await (pause or wait)(delay)
     raise AssertionError  # the count has no end
 
 
-def _may_pass(failure: Failure, rule: RetryRule) -> bool:
+def may_pass(failure: Failure, rule: RetryRule) -> bool:
+    """Tell whether the same call may succeed later."""
     status, code = failure.details.get("status"), failure.details.get("code")
-    return not failure.is_final and (status in rule.statuses or code in rule.codes)
+    # The same call with the same Idempotency-Key is still being answered.
+    is_running = status == _CONFLICT and failure.details.get("retry_after_seconds") is not None
+    return not failure.is_final and (is_running or status in rule.statuses or code in rule.codes)

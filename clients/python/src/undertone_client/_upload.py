@@ -5,30 +5,44 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import httpx
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._answers import read_json, refusal
 from ._failure import Failure, failing_as
 from ._log import logger
+from ._open import (
+    OpenUpload,
+    Part,
+    RecordingSettings,
+    UploadSettings,
+    ask_what_arrived,
+    continue_upload,
+    idempotency_key,
+    initiate,
+    is_etag_of,
+    plan_parts,
+)
 from ._progress import Progress
-from ._retry import ASYNCH_RETRIES, with_retries
-from ._source import ASYNCH_MAX_BYTES, Source, too_large
+from ._retry import ASYNCH_RETRIES, may_pass, with_retries
 from ._urls import join_url
 from .errors import UploadFailedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    import httpx
+
     from ._progress import Reporter
     from ._session import Session
-    from ._urls import QueryValue
+    from ._source import Source
 
 #: A part that makes no progress for this long, or gets no answer, is cut off and sent again.
 _PART_TIMEOUT_SECONDS = 120
+
+#: An address that stops working sooner than this is renewed before a part is sent to it.
+_ADDRESS_MARGIN_SECONDS = 60
 
 #: A cancelled upload may take the caller this much more time, no longer.
 _CANCEL_TIMEOUT_SECONDS = 5
@@ -36,74 +50,90 @@ _CANCEL_TIMEOUT_SECONDS = 5
 _OK = 200
 
 
-@dataclass(frozen=True)
-class UploadSettings:
-    """How one recording is sent."""
-
-    part_size: int
-    max_retries: int
-    model: str | None
-    interval_seconds: int | None
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section of the recording: the bytes from `start` up to `end`. Numbers count from 1."""
-
-    number: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class OpenUpload:
-    """What the service gives for an upload: its identifiers, and an address for each part."""
-
-    request_id: str
-    upload_id: str
-    urls: dict[int, str]
-
-
-def plan_parts(size: int, part_size: int) -> list[Part]:
-    """
-    Cut a recording into parts of `part_size` bytes; the last one is what is left.
-
-    The smallest part the checks accept makes 1,024 parts of the largest file, far below the service's limit.
-    """
-    if size == 0:
-        raise Failure("The recording is empty.", code="audio_too_short")
-    if size > ASYNCH_MAX_BYTES:
-        raise too_large(ASYNCH_MAX_BYTES)
-    starts = range(0, size, part_size)
-    return [Part(i + 1, start, min(start + part_size, size)) for i, start in enumerate(starts)]
-
-
 async def upload_source(session: Session, source: Source, settings: UploadSettings, reporter: Reporter) -> str:
-    """Send it all and return the request's identifier, or have the service delete the request."""
-    parts = plan_parts(source.size, settings.part_size)
-    opened = await _initiate(session, source, len(parts), settings)
+    """
+    Send it all and return the request's identifier.
+
+    An upload that is interrupted stays on the service, to be continued; one that can never succeed is deleted.
+    """
+    opened = await (initiate if settings.resume is None else continue_upload)(session, source, settings)
+    if opened is None:
+        return str(settings.resume)
     try:
         with failing_as(UploadFailedError, opened.request_id):
-            sender = _PartSender(session, source, opened, settings, reporter)
-            await sender.send(parts)
-            source.verify()
-            await _complete(session, sender, parts, settings)
-    except GeneratorExit:  # the event loop is gone: nothing can be sent any more
+            try:
+                sender = _PartSender(session, source, opened, settings, reporter)
+                await sender.send([part for part in opened.parts if part.number not in opened.etags])
+                source.verify()
+                await _complete(session, sender, opened.parts, settings)
+            except Failure as failure:
+                if not may_pass(failure, ASYNCH_RETRIES):
+                    await _cancel(session, opened.request_id)
+                    raise
+                _tell_how_to_continue(opened.request_id)
+                raise
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        _tell_how_to_continue(opened.request_id)
         raise
-    except BaseException:  # a cancelled task and Ctrl-C too
-        await _cancel(session, opened.request_id)
-        raise
-    logger.info("Request %s: %d parts sent.", opened.request_id, len(parts))
+    logger.info("Request %s: %d parts sent.", opened.request_id, len(opened.parts))
     return opened.request_id
 
 
-def is_etag_of(etag: str, md5: str) -> bool:
-    """Compare; ETags are quoted, and weakened by some proxies."""
-    return etag.strip().removeprefix("W/").strip('"').lower() == md5
+async def submit_source(
+    session: Session, source: Source, recording: RecordingSettings, max_retries: int, reporter: Reporter
+) -> str:
+    """Send a whole recording in one call; when that breaks off, the service keeps nothing."""
+    (whole,) = plan_parts(source.size, source.size or 1)
+    url = join_url(session.config.asynch_url, "/requests", recording.query(source.name))
+    headers = {**_body_headers(whole), **idempotency_key()}
+    body = _Body(source, lambda sent: reporter.report(Progress("uploading", sent / source.size, "", sent, source.size)))
+
+    async def attempt(_retry: int) -> httpx.Response:
+        content = body.pieces(whole, hashlib.md5(usedforsecurity=False))
+        answer = await session.call("POST", url, timeout=_PART_TIMEOUT_SECONDS, headers=headers, content=content)
+        source.verify()
+        return answer
+
+    answer = await with_retries("Sending the recording", max_retries, ASYNCH_RETRIES, attempt)
+    return read_json(answer, url, lambda value: str(value["request_id"]))
+
+
+def _tell_how_to_continue(request_id: str) -> None:
+    logger.warning(
+        "The upload was interrupted. Continue it within 24 hours with asynch.upload(..., resume=%r), "
+        "or delete it with asynch.delete.",
+        request_id,
+    )
+
+
+def _body_headers(part: Part) -> dict[str, str]:
+    return {"content-length": str(part.end - part.start), "content-type": "application/octet-stream"}
+
+
+class _Body:
+    """Reads a part of the recording as it is sent, and tells how far it is."""
+
+    def __init__(self, source: Source, on_sent: Callable[[int], None]) -> None:
+        self._source = source
+        self._on_sent = on_sent
+
+    async def pieces(self, part: Part, md5: Any) -> AsyncIterator[bytes]:
+        pieces = self._source.pieces(part.start, part.end)
+        sent = 0
+
+        def read() -> bytes | None:
+            piece = next(pieces, None)
+            md5.update(piece or b"")
+            return piece
+
+        while (piece := await asyncio.to_thread(read)) is not None:
+            yield piece
+            sent += len(piece)
+            self._on_sent(sent)
 
 
 class _PartSender:
-    """Sends parts, several at a time, and keeps their MD5s."""
+    """Sends parts, several at a time, and keeps their ETags."""
 
     def __init__(
         self, session: Session, source: Source, opened: OpenUpload, settings: UploadSettings, reporter: Reporter
@@ -113,8 +143,12 @@ class _PartSender:
         self._opened = opened
         self._settings = settings
         self._reporter = reporter
-        self._md5s: dict[int, str] = {}
+        self._etags: dict[int, str] = dict(opened.etags)
+        self._urls = opened.urls
         self._sent: dict[int, int] = {}
+        for part in opened.parts:
+            if part.number in opened.etags:
+                self._report(part, part.end - part.start)
 
     async def send(self, parts: Sequence[Part]) -> None:
         """Send them all; the first one that fails stops the others."""
@@ -129,7 +163,7 @@ class _PartSender:
             await asyncio.gather(*workers, return_exceptions=True)
 
     def completion(self) -> dict[str, Any]:
-        parts = [{"PartNumber": number, "ETag": f'"{md5}"'} for number, md5 in sorted(self._md5s.items())]
+        parts = [{"PartNumber": number, "ETag": etag} for number, etag in sorted(self._etags.items())]
         return {"request_id": self._opened.request_id, "upload_id": self._opened.upload_id, "parts": parts}
 
     async def _work(self, waiting: deque[Part]) -> None:
@@ -137,17 +171,18 @@ class _PartSender:
             await self._send_one(waiting.popleft())
 
     async def _send_one(self, part: Part) -> None:
-        self._md5s[part.number] = await with_retries(
+        md5 = await with_retries(
             f"Part {part.number}", self._settings.max_retries, ASYNCH_RETRIES, lambda _retry: self._attempt(part)
         )
+        self._etags[part.number] = f'"{md5}"'
 
     async def _attempt(self, part: Part) -> str:
         """Send one part; return its MD5 when it is acknowledged as what was sent."""
-        url = self._opened.urls[part.number]
+        url = await self._address_of(part)
         md5 = hashlib.md5(usedforsecurity=False)
-        headers = {"content-length": str(part.end - part.start), "content-type": "application/octet-stream"}
+        body = _Body(self._source, lambda sent: self._report(part, sent)).pieces(part, md5)
         answer = await self._session.send(
-            "PUT", url, timeout=_PART_TIMEOUT_SECONDS, headers=headers, content=self._body(part, md5)
+            "PUT", url, timeout=_PART_TIMEOUT_SECONDS, headers=_body_headers(part), content=body
         )
         if answer.status_code != _OK:
             raise refusal(answer, url)
@@ -159,44 +194,18 @@ class _PartSender:
             raise Failure(f"Part {part.number} arrived damaged.", status=_OK, code="etag_mismatch")
         return md5.hexdigest()
 
-    async def _body(self, part: Part, md5: Any) -> AsyncIterator[bytes]:
-        pieces = self._source.pieces(part.start, part.end)
-        self._sent[part.number] = 0
+    async def _address_of(self, part: Part) -> str:
+        known = self._urls.get(part.number)
+        if known is None or known.expires_at < time.time() + _ADDRESS_MARGIN_SECONDS:
+            self._urls = (await ask_what_arrived(self._session, self._opened.request_id)).urls
+        if part.number not in self._urls:
+            raise Failure(f"The service gave no address for part {part.number}.", code="invalid_answer")
+        return self._urls[part.number].url
 
-        def read() -> bytes | None:
-            piece = next(pieces, None)
-            md5.update(piece or b"")
-            return piece
-
-        while (piece := await asyncio.to_thread(read)) is not None:
-            yield piece
-            self._sent[part.number] += len(piece)
-            total, size = sum(self._sent.values()), self._source.size
-            self._reporter.report(Progress("uploading", total / size, self._opened.request_id, total, size))
-
-
-async def _initiate(session: Session, source: Source, count: int, settings: UploadSettings) -> OpenUpload:
-    base = session.config.asynch_url
-    query: dict[str, QueryValue] = {
-        "file_name": source.name,
-        "part_count": count,
-        "model": settings.model,
-        "interval": settings.interval_seconds,
-    }
-    url = join_url(base, "/upload/initiate", query)
-    answer = await session.call_with_retries("Starting the upload", "POST", url)
-    opened = read_json(answer, url, lambda value: _read_opened(value, base))
-    if set(opened.urls) != set(range(1, count + 1)):
-        raise Failure("The service did not give one address for each part.", code="invalid_answer")
-    return opened
-
-
-def _read_opened(value: dict[str, Any], base: str) -> OpenUpload:
-    try:
-        urls = {int(entry["part_number"]): str(httpx.URL(base).join(entry["url"])) for entry in value["presigned_urls"]}
-    except httpx.InvalidURL as error:
-        raise ValueError from error
-    return OpenUpload(str(value["request_id"]), str(value["upload_id"]), urls)
+    def _report(self, part: Part, sent: int) -> None:
+        self._sent[part.number] = sent
+        total, size = sum(self._sent.values()), self._source.size
+        self._reporter.report(Progress("uploading", total / size, self._opened.request_id, total, size))
 
 
 async def _complete(session: Session, sender: _PartSender, parts: Sequence[Part], settings: UploadSettings) -> None:

@@ -81,7 +81,7 @@ class RequestFailedError(UndertoneError):
 
 
 class UploadFailedError(UndertoneError):
-    """The recording could not be uploaded. The unfinished request was deleted on the server, if that was possible."""
+    """The recording could not be uploaded. If it may succeed later, continue with ``resume=error.request_id``."""
 
 
 class InvalidRequestIdError(UndertoneError):

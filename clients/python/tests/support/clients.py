@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any, Callable
 
 from undertone_client import AsyncEmotionClient, EmotionClient
@@ -38,8 +39,10 @@ def _blocking(client: Any, operation: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any, **settings: Any) -> Any:
         async def run_and_close() -> Any:
+            started = operation(*args, **settings)
             try:
-                return await operation(*args, **settings)
+                # What yields one after another is collected.
+                return [item async for item in started] if inspect.isasyncgen(started) else await started
             finally:
                 await client.close()
 

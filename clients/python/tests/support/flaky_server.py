@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
@@ -36,6 +37,7 @@ ROUTES = {
     "/asynch/upload/initiate": "initiate",
     "/asynch/upload/complete": "complete",
     "/asynch/prediction": "prediction",
+    "/asynch/webhook-secret": "secret",
     "/discrete/emotion": "discrete",
     "/models": "models",
 }
@@ -49,6 +51,7 @@ class Seen:
     part: int | None
     #: How often this route (and part) has been called before.
     time: int
+    method: str
     url: str
     headers: dict[str, str]
     body: bytes = b""
@@ -93,10 +96,14 @@ class FlakyServer:
         self.seen: list[Seen] = []
         self.uploads: dict[str, Upload] = {}
         self.deleted: set[str] = set()
+        #: The requests that Idempotency-Keys stand for.
+        self.keys: dict[str, str] = {}
+        #: For how long the next addresses work; None is for ever.
+        self.address_seconds: int | None = None
         #: How often a result is still to come.
         self.pending_polls = 0
         self.faults: Callable[[Seen], Fault | None] = lambda _seen: None
-        #: The most parts that were in flight at the same time.
+        #: The most parts or short recordings that were in flight at the same time.
         self.most_at_once = 0
         self.keep_parts = keep_parts
         self.lock = threading.Lock()
@@ -138,16 +145,46 @@ class FlakyServer:
         self._server.server_close()
         self._thread.join()
 
-    def note(self, path: str, headers: dict[str, str]) -> Seen:
+    def note(self, method: str, path: str, headers: dict[str, str]) -> Seen:
         parts = urlsplit(path).path
         parts = parts[3:] if parts.startswith("/v1/") else parts
         part = int(parts.split("/")[3]) if parts.startswith("/put/") else None
-        route = "part" if part is not None else "delete" if "/requests/" in parts else ROUTES[parts]
+        route = "part" if part is not None else _route_of(method, parts)
         with self.lock:
             times = sum(1 for seen in self.seen if (seen.route, seen.part) == (route, part))
-            seen = Seen(route, part, times, self.origin + path, headers)
+            seen = Seen(route, part, times, method, self.origin + path, headers)
             self.seen.append(seen)
         return seen
+
+
+def _route_of(method: str, path: str) -> str:
+    if path.startswith("/asynch/requests/"):
+        return "delete"
+    if path == "/asynch/requests":
+        return "list" if method == "GET" else "submit"
+    return ROUTES.get(path) or ("resume" if path.startswith("/asynch/upload/") else ROUTES[path])
+
+
+def _request_for(state: FlakyServer, seen: Seen, count: int) -> str:
+    """The same Idempotency-Key is the same request."""
+    key = seen.headers["idempotency-key"]
+    with state.lock:
+        if key not in state.keys:
+            state.keys[key] = str(uuid.uuid4())
+            state.uploads[state.keys[key]] = Upload(str(uuid.uuid4()), count, seen.query)
+        return state.keys[key]
+
+
+def _addresses(state: FlakyServer, request_id: str, numbers: list[int]) -> dict[str, Any]:
+    urls = [
+        {"part_number": number, "url": f"{state.origin}/v1/put/{request_id}/{number}?signature=secret-signature"}
+        for number in numbers
+    ]
+    if state.address_seconds is not None:
+        expiry = datetime.now(timezone.utc) + timedelta(seconds=state.address_seconds)
+        urls = [{**entry, "expires_at": expiry.isoformat().replace("+00:00", "Z")} for entry in urls]
+    upload_id = state.uploads[request_id].upload_id
+    return {"request_id": request_id, "upload_id": upload_id, "presigned_urls": urls, "expires_at": "x"}
 
 
 class _Server(ThreadingHTTPServer):
@@ -171,20 +208,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         state = self.server_state
-        is_part = "/put/" in self.path
+        is_counted = "/put/" in self.path or "/discrete/" in self.path
         with state.lock:
-            state.in_flight += is_part
+            state.in_flight += is_counted
             state.most_at_once = max(state.most_at_once, state.in_flight)
         try:
             self._answer_or_fail(state)
         finally:
             with state.lock:
-                state.in_flight -= is_part
+                state.in_flight -= is_counted
 
     do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names its library calls
 
     def _answer_or_fail(self, state: FlakyServer) -> None:
-        seen = state.note(self.path, {name.lower(): value for name, value in self.headers.items()})
+        seen = state.note(self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
         fault = state.faults(seen)
         length = int(self.headers.get("content-length", 0))
         if fault and fault.kind == "cut":
@@ -223,17 +260,40 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.shutdown(2)
 
     def _initiate(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
-        request_id, upload_id = str(uuid.uuid4()), str(uuid.uuid4())
         count = int(seen.query["part_count"])
-        state.uploads[request_id] = Upload(upload_id, count, seen.query)
-        urls = [
+        request_id = _request_for(state, seen, count)
+        self._json(_addresses(state, request_id, list(range(1, count + 1))))
+
+    def _resume(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
+        request_id = urlsplit(seen.url).path.rsplit("/", 1)[-1]
+        upload = state.uploads.get(request_id)
+        if upload is None:
+            self._problem(404, "not_found", "There is no such request.")
+            return
+        missing = [number for number in range(1, upload.part_count + 1) if number not in upload.parts]
+        self._json(
             {
-                "part_number": i + 1,
-                "url": f"{state.origin}/v1/put/{request_id}/{i + 1}?signature=secret-signature",
+                **_addresses(state, request_id, missing),
+                "status": "queued" if upload.completed else "uploading",
+                "part_count": upload.part_count,
+                "parts": [
+                    {"PartNumber": number, "ETag": f'"{upload.md5s[number]}"', "bytes": len(body)}
+                    for number, body in upload.parts.items()
+                ],
             }
-            for i in range(count)
-        ]
-        self._json({"request_id": request_id, "upload_id": upload_id, "presigned_urls": urls, "expires_at": "x"})
+        )
+
+    def _submit(self, state: FlakyServer, seen: Seen, _fault: Any, digest: str) -> None:
+        request_id = _request_for(state, seen, 1)
+        upload = state.uploads[request_id]
+        upload.parts[1], upload.md5s[1], upload.completed = seen.body, digest, True
+        self._json({"request_id": request_id, "status": "queued"}, 202)
+
+    def _list(self, *_details: Any) -> None:
+        self._json({"requests": [], "next_cursor": None})
+
+    def _secret(self, *_details: Any) -> None:
+        self._json({"secret": "whsec_c2VjcmV0"})
 
     def _part(self, state: FlakyServer, seen: Seen, fault: Fault | None, digest: str) -> None:
         upload = state.uploads.get(urlsplit(seen.url).path.split("/")[3])

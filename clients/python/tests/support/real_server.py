@@ -23,6 +23,11 @@ class RealServer:
     def __init__(self, **environment: str) -> None:
         self._folder = tempfile.mkdtemp(prefix="undertone-python-")
         self.origin = f"http://127.0.0.1:{_free_port()}"
+        self._environment = environment
+        self.start()
+
+    def start(self) -> None:
+        """Start it, or start it again after `kill`, at the same address."""
         self._process = subprocess.Popen(
             [ROOT / "node_modules/.bin/node", ROOT / "packages/cli/bin/undertone.js", "serve"],
             env={
@@ -31,7 +36,7 @@ class RealServer:
                 "SERVICE_PORT": self.origin.rsplit(":", 1)[1],
                 "SERVICE_DATA_DIR": self._folder,
                 "SERVICE_API_KEY": KEY,
-                **environment,
+                **self._environment,
             },
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -51,6 +56,11 @@ class RealServer:
     def environment(self) -> dict[str, str]:
         """The same as environment variables."""
         return {"SERVICE_API_KEY": KEY, "SERVICE_URL": self.origin}
+
+    def kill(self) -> None:
+        """As if the machine lost its power."""
+        self._process.kill()
+        self._process.communicate()
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { paint } from '../bars.ts';
-import { CHECKED_SETTINGS, CHECKS, type Finding } from '../checks.ts';
-import { readFlags, settingFlag } from '../settings-flags.ts';
+import { CHECKED_SETTINGS, CHECKS } from '../checks.ts';
+import type { Finding } from '../finding.ts';
+import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
 
 const MORE = `
 Each line says ok, warning or error, and how to fix what is wrong. An error makes the exit code 1. Nothing is changed on the
-machine and nothing leaves it.`;
+machine. PostgreSQL and S3 are asked only where SERVICE_DATABASE_URL and SERVICE_S3_BUCKET name them; in the bucket two small
+objects are made and erased.`;
 
 const COLOURS = { ok: 'green', warning: 'yellow', error: 'red' } as const;
 const STATE_WIDTH = 9;
@@ -19,10 +21,11 @@ export function addDoctor(program: Command): void {
     .addHelpText('after', MORE);
   for (const name of CHECKED_SETTINGS) command.addOption(settingFlag(name));
   command.action(async () => {
-    const settings = readFlags(command, CHECKED_SETTINGS);
+    const settings = { ...readFlags(command, CHECKED_SETTINGS), databaseUrl: readDatabaseUrl() };
     let errors = 0;
     for (const [name, check] of Object.entries(CHECKS)) {
       const finding = await check(settings);
+      if (finding === null) continue;
       if (finding.state === 'error') errors++;
       print(name, finding);
     }

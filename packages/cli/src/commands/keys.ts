@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { KeyRecord, KeyStore } from '@undertone/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import { explainStorage } from '../checks.ts';
-import { readFlags, settingFlag } from '../settings-flags.ts';
+import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
 import { UserError } from '../user-error.ts';
 
 const MORE = `
@@ -77,10 +77,13 @@ async function createKey(command: Command, name: string, expiresAt: Date | undef
   if (!/^[^\p{C}]{1,100}$/u.test(name)) {
     throw new UserError('The name of a key must have 1 to 100 printable characters.');
   }
-  const { key, record } = await withKeys(command, (store) => store.create(name, expiresAt && { expiresAt }));
+  const { key, record, place } = await withKeys(command, async (store, place) => ({
+    ...(await store.create(name, expiresAt && { expiresAt })),
+    place,
+  }));
   const end = record.expiresAt ? `It expires on ${minute(record.expiresAt)}.` : 'It does not expire.';
   process.stderr.write(
-    `Created the key "${record.name}" with the id ${record.id}. ${end}\n` +
+    `Created the key "${record.name}" with the id ${record.id} in ${place}. ${end}\n` +
       'Copy it now: only its hash is stored, so it cannot be shown again.\n',
   );
   process.stdout.write(`${key}\n`);
@@ -118,19 +121,25 @@ async function revokeKey(command: Command, nameOrId: string): Promise<void> {
 }
 
 /** With `fallback`, a folder that has no keys is left as it is: it may only be mistyped. */
-async function withKeys<T>(command: Command, work: (keys: KeyStore) => Promise<T>, fallback?: T): Promise<T> {
+async function withKeys<T>(
+  command: Command,
+  work: (keys: KeyStore, place: string) => Promise<T>,
+  fallback?: T,
+): Promise<T> {
   const { dataDir } = readFlags(command, ['dataDir']);
   const { DATABASE_FILE, openStores } = await import('@undertone/server');
-  if (fallback !== undefined && !existsSync(join(dataDir, DATABASE_FILE))) return fallback;
+  const databaseUrl = readDatabaseUrl();
+  if (databaseUrl === '' && fallback !== undefined && !existsSync(join(dataDir, DATABASE_FILE)))
+    return fallback;
   try {
-    const stores = await openStores({ dataDir }, { kind: 'local' });
+    const stores = await openStores({ dataDir, databaseUrl }, { kind: 'local' });
     try {
-      return await work(stores.keys);
+      return await work(stores.keys, stores.place);
     } finally {
       await stores.close();
     }
   } catch (error) {
-    throw await explainStorage(error, dataDir);
+    throw await explainStorage(error, dataDir, databaseUrl);
   }
 }
 

@@ -6,10 +6,19 @@ import { paint } from '../bars.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
 import { addCompare } from './models-compare.ts';
 
+const NOTES = `The figures of different weights were measured on different speakers and cannot be compared: docs/MODEL_CARD.md has them side
+by side on the same ones. These are mostly actors; everyday conversation is much harder for every model.
+An answer says how a voice sounds, not what a person feels. In the EU it is unlawful to infer the emotions of people at work or in
+education, except for medical or safety reasons.`;
+
 const MORE = `
 UAR is the unweighted average recall: the mean, over the emotions, of how many recordings of each were recognised, all of
-speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average.
-See docs/MODEL_CARD.md for the rest. \`undertone models compare FOLDER\` measures the weights on recordings of your own.`;
+speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average, on
+such speakers.
+
+\`undertone models compare FOLDER\` measures the weights on recordings of your own.
+
+${NOTES}`;
 
 export function addModels(program: Command): void {
   const command = program
@@ -33,7 +42,7 @@ function describe(catalog: Catalog): string {
       `  ${paint('bold', id)}  ${emotions.join(', ')}${id === DEFAULT_MODEL ? '  (default)' : ''}`,
   );
   const weights = Object.entries(catalog.weights).flatMap(([name, entry]) => describeWeights(name, entry));
-  return [`Models (version ${catalog.version})`, ...models, '', 'Weights', ...weights].join('\n');
+  return [`Models (version ${catalog.version})`, ...models, '', 'Weights', ...weights, '', NOTES].join('\n');
 }
 
 function describeWeights(

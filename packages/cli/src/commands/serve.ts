@@ -4,14 +4,15 @@ import { explainStorage } from '../checks.ts';
 import { asEnvironment, FLAG_NAMES, settingFlag, WITHOUT_FLAG } from '../settings-flags.ts';
 import { UserError } from '../user-error.ts';
 
-const { env, description } = SETTINGS[WITHOUT_FLAG];
+const { env } = SETTINGS.apiKey;
+const SECRETS = WITHOUT_FLAG.map((name) => `  ${SETTINGS[name].env}  ${SETTINGS[name].description}`);
 
 const MORE = `
 By environment only, since other users of the machine can read command lines:
-  ${env}  ${description}
+${SECRETS.join('\n')}
 
-A flag overrides its environment variable. The first start makes a key and shows it once, unless there is one already. Stop the
-server with Ctrl-C or SIGTERM: it finishes the requests in flight first; a second signal ends it at once.
+A flag overrides its environment variable. The first start makes a key, unless there is one already: on a
+terminal it is shown once, as part of a link to the page; otherwise it is in a file that the log names. Stop the server with Ctrl-C or SIGTERM: it finishes the requests in flight first; a second signal ends it at once.
 
 Examples:
   undertone serve --port 9000
@@ -53,5 +54,6 @@ async function explainStart(
   const reason = syscall === 'listen' || syscall === 'getaddrinfo' ? reasons[code ?? ''] : undefined;
   if (reason !== undefined) return new UserError(reason, { cause: error });
   const { dataDir } = SETTINGS;
-  return explainStorage(error, dataDir.parse(environment[dataDir.env] || dataDir.default));
+  const folder = dataDir.parse(environment[dataDir.env] || dataDir.default);
+  return explainStorage(error, folder, environment[SETTINGS.databaseUrl.env]);
 }

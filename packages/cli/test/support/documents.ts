@@ -2,7 +2,19 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './undertone.ts';
 
-export const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs/OPERATIONS.md', 'docs/ARCHITECTURE.md'];
+export const DOCUMENTS = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'docs/OPERATIONS.md',
+  'docs/ARCHITECTURE.md',
+  'docs/LONG_RECORDINGS.md',
+  'docs/MIGRATING.md',
+  'docs/MODEL_CARD.md',
+  'docs/PRIVACY.md',
+  'docs/SCALING.md',
+  'SECURITY.md',
+  'examples/README.md',
+];
 
 /** A fenced block: ```LANGUAGE MARK */
 export interface Block {

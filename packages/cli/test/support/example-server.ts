@@ -31,7 +31,9 @@ export async function startExample(command: string, dataDir: string): Promise<Ex
   const port = await freePort();
   const env = { ...exampleEnvironment(dataDir), SERVICE_PORT: String(port) };
   // In a group of its own: make and npm stand between us and the server, and a signal has to reach all of them.
-  const child = spawn('bash', ['-c', command], { cwd: ROOT, env, detached: true });
+  // One that the command itself names would be the same for everybody.
+  const onItsPort = command.replace(/SERVICE_PORT=\d+/, `SERVICE_PORT=${port}`);
+  const child = spawn('bash', ['-c', onItsPort], { cwd: ROOT, env, detached: true });
   const ended = once(child, 'close');
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (printed += piece));

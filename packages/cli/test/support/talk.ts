@@ -17,6 +17,20 @@ export function talkWav(seconds: number): Buffer {
   return wav;
 }
 
+/** The same with two channels: the voices are on the left, and the right is silent. */
+export function oneSidedCall(mono: Buffer): Buffer {
+  const samples = samplesOf(mono);
+  const call = Buffer.alloc(HEADER_BYTES + 2 * samples.length);
+  mono.copy(call, 0, 0, HEADER_BYTES);
+  call.writeUInt32LE(call.length - 8, 4);
+  call.writeUInt16LE(2, 22);
+  call.writeUInt32LE(call.readUInt32LE(28) * 2, 28);
+  call.writeUInt16LE(4, 32);
+  call.writeUInt32LE(2 * samples.length, 40);
+  for (let at = 0; at < samples.length; at += 2) samples.copy(call, HEADER_BYTES + 2 * at, at, at + 2);
+  return call;
+}
+
 function samplesOf(wav: Buffer): Buffer {
   const data = wav.indexOf('data');
   return wav.subarray(data + 8, data + 8 + wav.readUInt32LE(data + 4));

@@ -46,8 +46,13 @@ export interface Serving {
 }
 
 /** Runs `undertone serve` on a free port until it is ready. */
-export async function serve(dataDir: string, args: readonly string[] = [], env = {}): Promise<Serving> {
-  const child = start(['serve', '--port', '0', '--data-dir', dataDir, ...args], { env });
+export async function serve(
+  dataDir: string,
+  args: readonly string[] = [],
+  env = {},
+  nodeArgs: readonly string[] = [],
+): Promise<Serving> {
+  const child = start(['serve', '--port', '0', '--data-dir', dataDir, ...args], { env, nodeArgs });
   const ended = once(child, 'close');
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -65,7 +70,7 @@ export async function serve(dataDir: string, args: readonly string[] = [], env =
     }
   };
   return {
-    url: await prints(/"url":"([^"]+)".*\n/),
+    url: await prints(/url\W[^:]*: ?"(http[^"]+)"/),
     pid: child.pid ?? 0,
     prints,
     printed: () => printed,

@@ -52,6 +52,5 @@ export const RequestId = Type.String({
 export const IntervalSeconds = Type.Integer({
   minimum: INTERVAL_SECONDS.min,
   maximum: INTERVAL_SECONDS.max,
-  default: INTERVAL_SECONDS.default,
-  description: 'Seconds between two classifications (beta).',
+  description: `Seconds between two classifications (beta); ${INTERVAL_SECONDS.default} when not given.`,
 });

@@ -3,3 +3,4 @@ export * from './common.ts';
 export * from './discrete.ts';
 export * from './models.ts';
 export * from './problem.ts';
+export * from './streaming.ts';

@@ -27,6 +27,8 @@ export const Problem = Type.Object(
     min_sample_rate: Type.Optional(Type.Number()),
     max_sample_rate: Type.Optional(Type.Number()),
     actual_sample_rate: Type.Optional(Type.Number()),
+    max_channels: Type.Optional(Type.Integer()),
+    actual_channels: Type.Optional(Type.Integer()),
     max_bytes: Type.Optional(Type.Integer()),
     retry_after_seconds: Type.Optional(Type.Integer()),
     missing_parts: Type.Optional(Type.Array(Type.Integer(), { description: 'Parts that never arrived.' })),

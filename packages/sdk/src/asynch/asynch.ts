@@ -1,33 +1,41 @@
-import { ASYNCH_PATHS, parseTimestamp } from '@undertone/contract';
-import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from '../config.ts';
+import { ASYNCH_PATHS, parseTimestamp, REQUEST_STATES, type WebhookSecret } from '@undertone/contract';
 import {
-  failingAs,
-  InvalidRequestIdError,
-  PredictionFailedError,
-  RequestFailedError,
-  UploadFailedError,
-} from '../errors.ts';
-import type { Context } from '../http.ts';
+  checkNames,
+  choiceProblem,
+  NUMBERS,
+  numberProblem,
+  recordingProblems,
+  throwIfAny,
+} from '../config.ts';
+import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
+import { type Context, readJson } from '../http.ts';
 import { Reporter } from '../progress.ts';
 import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
-import { openSource } from '../source.ts';
+import { type AudioSource, openSource } from '../source.ts';
 import type {
   AsynchResult,
   AudioInput,
   ClassifyOptions,
   DeleteOptions,
   EmotionsOptions,
+  ListOptions,
   ProgressListener,
+  RequestList,
+  SubmitOptions,
   TimelineStep,
   UploadOptions,
 } from '../types.ts';
-import { joinUrl } from '../urls.ts';
-import { checkRequestId, type PollSettings, pollResult } from './poll.ts';
-import { type UploadSettings, uploadSource } from './upload.ts';
+import { joinUrl, withoutQuery } from '../urls.ts';
+import type { UploadSettings } from './open.ts';
+import { checkRequestId, errorOfRequest, type PollSettings, pollResult } from './poll.ts';
+import { submitSource } from './submit.ts';
+import { uploadSource } from './upload.ts';
 
 const SHARED_OPTIONS = ['onProgress', 'signal'] as const;
-const UPLOAD_OPTIONS = ['partSize', 'maxRetries', 'model', 'intervalSeconds'] as const;
-const POLL_OPTIONS = ['maxTries', 'interval'] as const;
+const RECORDING_OPTIONS = ['model', 'intervalSeconds', 'channels', 'label', 'webhookUrl'] as const;
+const SUBMIT_OPTIONS = ['maxRetries', ...RECORDING_OPTIONS] as const;
+const UPLOAD_OPTIONS = ['partSize', 'resume', ...SUBMIT_OPTIONS] as const;
+const POLL_OPTIONS = ['maxTries', 'interval', 'details'] as const;
 
 /** Long recordings: send one, then ask for its time line. */
 export class AsynchInterface {
@@ -43,7 +51,7 @@ export class AsynchInterface {
 
   /**
    * Sends a recording of at least 5 seconds and at most 1 GiB, in parts, and returns the identifier to ask
-   * for its result with.
+   * for its result with. An upload that is interrupted can be continued with `resume` for 24 hours.
    */
   upload(file: AudioInput, options?: UploadOptions): Promise<string>;
   upload(file: AudioInput, partSize?: number, maxRetries?: number): Promise<string>;
@@ -53,6 +61,18 @@ export class AsynchInterface {
     const context = this.#begin();
     const settings = uploadSettings(options, context.config.partSize);
     return this.#upload(context, file, settings, options.onProgress);
+  }
+
+  /** The same in one call instead of parts: quicker for small recordings, but nothing is kept when it breaks off. */
+  async submit(file: AudioInput, options: SubmitOptions = {}): Promise<string> {
+    checkNames('asynch.submit', options, [...SUBMIT_OPTIONS, ...SHARED_OPTIONS]);
+    const context = this.#begin();
+    const { maxRetries = NUMBERS.maxRetries.default, signal } = options;
+    throwIfAny([numberProblem('maxRetries', maxRetries), ...recordingProblems(options)]);
+    const settings = { recording: options, maxRetries, signal };
+    return this.#send(context, file, signal, options.onProgress, (source, reporter) =>
+      submitSource(context, source, settings, reporter),
+    );
   }
 
   /**
@@ -69,7 +89,7 @@ export class AsynchInterface {
     const options: EmotionsOptions = isOptions(second) ? second : { maxTries: second, interval };
     checkNames('asynch.emotions', options, [...POLL_OPTIONS, ...SHARED_OPTIONS]);
     const context = this.#begin();
-    const settings = pollSettings(options, NUMBERS.maxTries.default);
+    const settings = pollSettings(options, NUMBERS.maxTries.default, NUMBERS.interval.default);
     checkRequestId(requestId);
     return this.#poll(context, requestId, settings, options.onProgress);
   }
@@ -79,7 +99,7 @@ export class AsynchInterface {
     checkNames('asynch.classify', options, [...UPLOAD_OPTIONS, ...POLL_OPTIONS, ...SHARED_OPTIONS]);
     const context = this.#begin();
     const upload = uploadSettings(options, context.config.partSize);
-    const poll = pollSettings(options, Number.POSITIVE_INFINITY);
+    const poll = pollSettings(options, Number.POSITIVE_INFINITY, undefined);
     const requestId = await this.#upload(context, file, upload, options.onProgress);
     return this.#poll(context, requestId, poll, options.onProgress);
   }
@@ -91,6 +111,29 @@ export class AsynchInterface {
   ): AsyncGenerator<TimelineStep, void, undefined> {
     const { emotions } = await this.emotions(requestId, options);
     for (const element of emotions) yield { ...element, seconds: parseTimestamp(element.t) };
+  }
+
+  /** The requests of this key, newest first, a page at a time. */
+  async list(options: ListOptions = {}): Promise<RequestList> {
+    checkNames('asynch.list', options, ['status', 'limit', 'cursor', 'signal']);
+    const { status, limit, cursor, signal } = options;
+    throwIfAny([
+      choiceProblem('status', status, REQUEST_STATES),
+      limit === undefined ? undefined : numberProblem('limit', limit),
+    ]);
+    const context = this.#begin();
+    const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.requests, { status, limit, cursor });
+    const answer = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
+    return readJson<RequestList>(answer, withoutQuery(url), ({ requests }) => Array.isArray(requests));
+  }
+
+  /** What webhooks to this key are signed with: give it to a Standard Webhooks library to verify them. */
+  async webhookSecret(): Promise<string> {
+    const context = this.#begin();
+    const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.webhookSecret);
+    const answer = await context.callWithRetries('Asking for the webhook secret', { method: 'GET', url });
+    const isRight = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
+    return readJson<WebhookSecret>(answer, withoutQuery(url), isRight).secret;
   }
 
   /** Deletes a request now: its audio, its parts and its result. */
@@ -121,15 +164,27 @@ export class AsynchInterface {
     settings: UploadSettings,
     listener: ProgressListener | undefined,
   ): Promise<string> {
+    return this.#send(context, file, settings.signal, listener, (source, reporter) =>
+      uploadSource(context, source, settings, reporter),
+    );
+  }
+
+  #send(
+    context: Context,
+    file: AudioInput,
+    signal: AbortSignal | undefined,
+    listener: ProgressListener | undefined,
+    send: (source: AudioSource, reporter: Reporter) => Promise<string>,
+  ): Promise<string> {
     return failingAs(
       () => UploadFailedError,
       undefined,
       async () => {
-        settings.signal?.throwIfAborted();
+        signal?.throwIfAborted();
         const source = await openSource(context.platform, file);
         const reporter = reporterFor(context, listener);
         try {
-          return await uploadSource(context, source, settings, reporter);
+          return await send(source, reporter);
         } finally {
           reporter.end();
           await source.close();
@@ -160,31 +215,28 @@ function reporterFor(context: Context, listener: ProgressListener | undefined): 
   return new Reporter(listener, terminal, context.log);
 }
 
-/** What a refusal means for somebody who asked about a request. */
-function errorOfRequest({ status }: RequestFailedError) {
-  if (status === 404 || status === 410) return InvalidRequestIdError;
-  return status === 422 ? PredictionFailedError : RequestFailedError;
-}
-
 function uploadSettings(options: UploadOptions, defaultPartSize: number): UploadSettings {
-  const { partSize = defaultPartSize, maxRetries = NUMBERS.maxRetries.default, model } = options;
-  const { intervalSeconds, signal } = options;
+  const { partSize = defaultPartSize, maxRetries = NUMBERS.maxRetries.default, resume, signal } = options;
   throwIfAny([
     numberProblem('partSize', partSize),
     numberProblem('maxRetries', maxRetries),
-    modelProblem(model),
-    intervalSeconds === undefined ? undefined : numberProblem('intervalSeconds', intervalSeconds),
+    ...recordingProblems(options),
   ]);
-  return { partSize, maxRetries, model, intervalSeconds, signal };
+  if (resume !== undefined) checkRequestId(resume);
+  return { recording: options, partSize, maxRetries, resume, signal };
 }
 
-function pollSettings(options: EmotionsOptions, defaultTries: number): PollSettings {
-  const { maxTries, interval = NUMBERS.interval.default, signal } = options;
+function pollSettings(
+  options: EmotionsOptions,
+  defaultTries: number,
+  defaultInterval: number | undefined,
+): PollSettings {
+  const { maxTries, interval, details = true, signal } = options;
   throwIfAny([
     maxTries === undefined ? undefined : numberProblem('maxTries', maxTries),
-    numberProblem('interval', interval),
+    interval === undefined ? undefined : numberProblem('interval', interval),
   ]);
-  return { maxTries: maxTries ?? defaultTries, intervalMs: interval, signal };
+  return { maxTries: maxTries ?? defaultTries, intervalMs: interval ?? defaultInterval, details, signal };
 }
 
 function isOptions<T extends object>(value: T | number | undefined): value is T {

@@ -21,6 +21,9 @@ export interface PartUpload {
   readonly source: AudioSource;
   readonly part: Part;
   readonly url: string;
+  /** PUT when absent. */
+  readonly method?: 'POST';
+  readonly headers?: Record<string, string>;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
   readonly pool: PiecePool;
@@ -28,15 +31,16 @@ export interface PartUpload {
   readonly onSent: (bytes: number) => void;
 }
 
-/** Sends one part until it is acknowledged as what was sent. Returns its MD5. */
-export function sendPart(context: Context, upload: PartUpload): Promise<string> {
+/** Sends one part until it is acknowledged as what was sent. Returns its MD5, and what the service answered. */
+export function sendPart(context: Context, upload: PartUpload): Promise<{ md5: string; answer: Answer }> {
   const { part, maxRetries: attempts, signal } = upload;
-  const retries = { ...ASYNCH_RETRIES, attempts, what: `Part ${part.number}`, signal };
+  const what = upload.method ? 'Sending the recording' : `Part ${part.number}`;
+  const retries = { ...ASYNCH_RETRIES, attempts, what, signal };
   return withRetries(context, retries, () => attemptPart(context, upload));
 }
 
-async function attemptPart(context: Context, upload: PartUpload): Promise<string> {
-  const { source, part, url, signal, pool, onSent } = upload;
+async function attemptPart(context: Context, upload: PartUpload): Promise<{ md5: string; answer: Answer }> {
+  const { source, part, url, method = 'PUT', signal, pool, onSent } = upload;
   const { platform } = context;
   const size = part.end - part.start;
   const md5 = platform.md5();
@@ -44,9 +48,10 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<string
   const reading = new PartReader(upload, md5, idle);
   try {
     const answer = await context.send({
-      method: 'PUT',
+      method,
       url,
       headers: {
+        ...upload.headers,
         'content-type': 'application/octet-stream',
         // A stream has no length of its own, and other object stores require one.
         ...(platform.streamsBodies && { 'content-length': String(size) }),
@@ -55,12 +60,12 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<string
       signal,
       timeout: idle.signal,
     });
-    if (answer.status !== 200) throw refusal(answer, withoutQuery(url));
+    if (answer.status < 200 || answer.status > 299) throw refusal(answer, withoutQuery(url));
     await source.verify();
     const sent = md5.hex();
     if (isAcknowledged(answer, sent, part)) pool.release(reading.pieces);
     onSent(size);
-    return sent;
+    return { md5: sent, answer };
   } catch (error) {
     onSent(0);
     // What went wrong with the file matters more than what the connection made of it.

@@ -1,14 +1,24 @@
 import { ASYNCH_PATHS, type PendingResult } from '@undertone/contract';
-import { InvalidRequestIdError, PredictionTimeoutError } from '../errors.ts';
+import {
+  InvalidRequestIdError,
+  PredictionFailedError,
+  PredictionTimeoutError,
+  RequestFailedError,
+} from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { Reporter } from '../progress.ts';
 import type { AsynchResult } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 
+/** Without an interval, the first wait, and how it grows: most recordings are done in seconds. */
+const PACE = { firstMs: 500, growth: 1.5, longestMs: 5_000 } as const;
+
 export interface PollSettings {
   /** How often to ask; infinity asks until there is an end. */
   readonly maxTries: number;
-  readonly intervalMs: number;
+  /** Undefined: often at first, then less often. */
+  readonly intervalMs: number | undefined;
+  readonly details: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -16,18 +26,18 @@ export interface PollSettings {
 export async function pollResult(
   context: Context,
   requestId: string,
-  { maxTries, intervalMs, signal }: PollSettings,
+  { maxTries, intervalMs, details, signal }: PollSettings,
   reporter: Reporter,
 ): Promise<AsynchResult> {
   for (let tries = 1; ; tries++) {
-    const answer = await ask(context, requestId, signal);
+    const answer = await ask(context, requestId, details, signal);
     if (answer.status === 'completed') {
       reporter.report({ status: 'completed', progress: 1, requestId });
       return answer;
     }
     reporter.report({ status: answer.status, progress: answer.progress, requestId });
     if (tries >= maxTries) throw timedOut(answer, tries, intervalMs);
-    await context.platform.sleep(intervalMs, signal);
+    await context.platform.sleep(intervalMs ?? pace(tries), signal);
   }
 }
 
@@ -40,12 +50,24 @@ export function checkRequestId(requestId: unknown): asserts requestId is string 
   );
 }
 
+/** What a refusal means for somebody who asked about a request. */
+export function errorOfRequest({ status }: RequestFailedError) {
+  if (status === 404 || status === 410) return InvalidRequestIdError;
+  return status === 422 ? PredictionFailedError : RequestFailedError;
+}
+
+function pace(tries: number): number {
+  return Math.min(PACE.longestMs, Math.round(PACE.firstMs * PACE.growth ** (tries - 1)));
+}
+
 async function ask(
   context: Context,
   requestId: string,
+  details: boolean,
   signal: AbortSignal | undefined,
 ): Promise<AsynchResult | PendingResult> {
-  const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.prediction, { request_id: requestId });
+  const query = { request_id: requestId, details: details ? 'true' : undefined };
+  const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.prediction, query);
   const answer = await context.callWithRetries('Asking for the result', { method: 'GET', url, signal });
   return readJson<AsynchResult | PendingResult>(
     answer,
@@ -57,9 +79,14 @@ async function ask(
   );
 }
 
-function timedOut({ request_id, status, progress }: PendingResult, tries: number, intervalMs: number) {
+function timedOut(
+  { request_id, status, progress }: PendingResult,
+  tries: number,
+  intervalMs: number | undefined,
+) {
   const state = status === 'processing' ? `${Math.floor(progress * 100)} % done` : status;
-  const asked = `Asked ${tries} times, every ${intervalMs} milliseconds. The request continues: ask again later.`;
+  const every = intervalMs === undefined ? '' : `, every ${intervalMs} milliseconds`;
+  const asked = `Asked ${tries} times${every}. The request continues: ask again later.`;
   const message = `Not finished yet: ${state}.${tries === 1 ? '' : ` ${asked}`}`;
   return new PredictionTimeoutError(message, { code: 'timed_out', requestId: request_id });
 }

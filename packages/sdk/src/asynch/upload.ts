@@ -1,26 +1,29 @@
-import { ASYNCH_LIMITS, ASYNCH_PATHS, type CompleteResult, type InitiateResult } from '@undertone/contract';
+import { ASYNCH_PATHS, type CompleteResult } from '@undertone/contract';
 import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { Reporter } from '../progress.ts';
-import { type AudioSource, PiecePool, tooLarge } from '../source.ts';
-import type { ModelId } from '../types.ts';
+import { ASYNCH_RETRIES, isRetryable } from '../retry.ts';
+import { type AudioSource, PiecePool } from '../source.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
+import {
+  type Addresses,
+  continueUpload,
+  initiate,
+  type OpenUpload,
+  renewAddresses,
+  type UploadSettings,
+} from './open.ts';
 import { type Part, sendPart } from './part.ts';
+
+/** An address that stops working sooner than this is renewed before a part is sent to it. */
+const ADDRESS_MARGIN_MS = 60_000;
 
 /** A cancelled upload may cost the caller this much more time, no longer. */
 const CANCEL_TIMEOUT_MS = 5_000;
 
-export interface UploadSettings {
-  readonly partSize: number;
-  readonly maxRetries: number;
-  readonly model: ModelId | undefined;
-  readonly intervalSeconds: number | undefined;
-  readonly signal: AbortSignal | undefined;
-}
-
 /**
- * Asks for addresses, sends the parts side by side, and has the service put them together. When that
- * fails the request is deleted. Returns the request's identifier.
+ * Asks for addresses, sends the parts side by side, and has the service put them together. Returns the request's
+ * identifier. An upload that is interrupted stays, to be continued; one that can never succeed is deleted.
  */
 export async function uploadSource(
   context: Context,
@@ -28,73 +31,40 @@ export async function uploadSource(
   settings: UploadSettings,
   reporter: Reporter,
 ): Promise<string> {
-  const parts = planParts(source.size, settings.partSize);
-  const initiated = await initiate(context, source, parts.length, settings);
-  const requestId = initiated.request_id;
+  const { resume } = settings;
+  const opened =
+    resume === undefined
+      ? await initiate(context, source, settings)
+      : await continueUpload(context, source, resume, settings);
+  if (opened === undefined) return resume as string;
+  const { requestId } = opened;
   try {
-    return await failingAs(
+    const upload = new Upload(context, source, opened, settings, reporter);
+    await upload.send(opened.parts.filter(({ number }) => !opened.etags.has(number)));
+    await upload.complete();
+    context.log.info(`Request ${requestId}: ${opened.parts.length} parts sent.`);
+    return requestId;
+  } catch (error) {
+    await leave(context, requestId, settings.signal?.aborted ?? false, error);
+    return failingAs(
       () => UploadFailedError,
       requestId,
       async () => {
-        const upload = new Upload(context, source, initiated, settings, reporter);
-        await upload.send(parts);
-        await upload.complete(parts);
-        context.log.info(`Request ${requestId}: ${parts.length} parts sent.`);
-        return requestId;
+        throw error;
       },
     );
-  } catch (error) {
-    await cancel(context, requestId);
-    throw error;
   }
 }
 
-/**
- * Cuts a recording into parts of `partSize` bytes; the last one is what is left. The smallest part the
- * checks let through makes 1,024 parts of the largest file, far below what the service takes.
- */
-export function planParts(size: number, partSize: number): Part[] {
-  if (size === 0) throw new RequestFailedError('The recording is empty.', { code: 'audio_too_short' });
-  if (size > ASYNCH_LIMITS.maxFileBytes) throw tooLarge(ASYNCH_LIMITS.maxFileBytes);
-  return Array.from({ length: Math.ceil(size / partSize) }, (_, index) => ({
-    number: index + 1,
-    start: index * partSize,
-    end: Math.min((index + 1) * partSize, size),
-  }));
-}
-
-async function initiate(
-  context: Context,
-  source: AudioSource,
-  count: number,
-  { model, intervalSeconds, signal }: UploadSettings,
-): Promise<InitiateResult> {
-  const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.initiate, {
-    file_name: source.name,
-    part_count: count,
-    model,
-    interval: intervalSeconds,
-  });
-  const answer = await context.callWithRetries('Starting the upload', { method: 'POST', url, signal });
-  return readJson<InitiateResult>(
-    answer,
-    withoutQuery(url),
-    ({ request_id, upload_id, presigned_urls }) =>
-      typeof request_id === 'string' &&
-      typeof upload_id === 'string' &&
-      Array.isArray(presigned_urls) &&
-      presigned_urls.length === count,
-  );
-}
-
-/** An upload that has been initiated: sends parts, a few at a time, keeps their MD5s, and completes. */
+/** An upload that is open: sends parts, a few at a time, keeps their ETags, and completes. */
 class Upload {
   readonly #context: Context;
   readonly #source: AudioSource;
-  readonly #initiated: InitiateResult;
+  readonly #opened: OpenUpload;
   readonly #settings: UploadSettings;
   readonly #reporter: Reporter;
-  readonly #md5s = new Map<number, string>();
+  readonly #etags: Map<number, string>;
+  #urls: Addresses;
   readonly #sent = new Map<number, number>();
   readonly #pool = new PiecePool();
   #sentBytes = 0;
@@ -102,15 +72,21 @@ class Upload {
   constructor(
     context: Context,
     source: AudioSource,
-    initiated: InitiateResult,
+    opened: OpenUpload,
     settings: UploadSettings,
     reporter: Reporter,
   ) {
     this.#context = context;
     this.#source = source;
-    this.#initiated = initiated;
+    this.#opened = opened;
     this.#settings = settings;
     this.#reporter = reporter;
+    this.#etags = new Map(opened.etags);
+    this.#urls = opened.urls;
+    for (const part of opened.parts) {
+      if (opened.etags.has(part.number)) this.#count(part, part.end - part.start);
+    }
+    if (this.#sentBytes > 0) this.#report();
   }
 
   /** The first part that cannot be sent stops the others. */
@@ -133,7 +109,7 @@ class Upload {
   }
 
   /** Parts that the service names as missing or wrong are sent once more, and it is asked again. */
-  async complete(parts: readonly Part[]): Promise<void> {
+  async complete(): Promise<void> {
     const { maxRetries } = this.#settings;
     for (let round = 0; ; round++) {
       try {
@@ -141,7 +117,7 @@ class Upload {
         return;
       } catch (error) {
         const named = namedParts(error);
-        const again = parts.filter((part) => named.has(part.number));
+        const again = this.#opened.parts.filter((part) => named.has(part.number));
         if (again.length === 0 || round >= maxRetries) throw error;
         this.#context.log.warn(`Parts ${[...named].join(', ')} did not arrive complete: sending them again.`);
         await this.send(again);
@@ -150,10 +126,10 @@ class Upload {
   }
 
   async #askToComplete(): Promise<void> {
-    const { request_id, upload_id } = this.#initiated;
-    const parts = [...this.#md5s]
+    const { requestId: request_id, uploadId: upload_id } = this.#opened;
+    const parts = [...this.#etags]
       .sort(([a], [b]) => a - b)
-      .map(([number, md5]) => ({ PartNumber: number, ETag: `"${md5}"` }));
+      .map(([number, etag]) => ({ PartNumber: number, ETag: etag }));
     const url = joinUrl(this.#context.config.asynchUrl, ASYNCH_PATHS.complete);
     const answer = await this.#context.callWithRetries('Completing the upload', {
       method: 'POST',
@@ -166,32 +142,45 @@ class Upload {
   }
 
   async #sendPart(part: Part, signal: AbortSignal): Promise<void> {
-    const presigned = this.#initiated.presigned_urls.find((entry) => entry.part_number === part.number);
-    if (presigned === undefined) {
-      const details = { code: 'invalid_answer' };
-      throw new RequestFailedError(`The service gave no address for part ${part.number}.`, details);
-    }
-    const md5 = await sendPart(this.#context, {
+    const url = await this.#addressOf(part, signal);
+    const { md5 } = await sendPart(this.#context, {
       source: this.#source,
       part,
-      url: new URL(presigned.url, this.#context.config.asynchUrl).href,
+      url,
       maxRetries: this.#settings.maxRetries,
       signal,
       pool: this.#pool,
-      onSent: (bytes) => this.#report(part, bytes),
+      onSent: (bytes) => {
+        this.#count(part, bytes);
+        this.#report();
+      },
     });
-    this.#md5s.set(part.number, md5);
+    this.#etags.set(part.number, `"${md5}"`);
   }
 
-  #report(part: Part, bytes: number): void {
+  async #addressOf({ number }: Part, signal: AbortSignal): Promise<string> {
+    const soon = Date.now() + ADDRESS_MARGIN_MS;
+    if ((this.#urls.get(number)?.expiresAt ?? 0) < soon) {
+      this.#urls = await renewAddresses(this.#context, this.#opened.requestId, signal);
+    }
+    const address = this.#urls.get(number);
+    if (address !== undefined) return address.url;
+    const details = { code: 'invalid_answer' };
+    throw new RequestFailedError(`The service gave no address for part ${number}.`, details);
+  }
+
+  #count(part: Part, bytes: number): void {
     this.#sentBytes += bytes - (this.#sent.get(part.number) ?? 0);
     this.#sent.set(part.number, bytes);
+  }
+
+  #report(): void {
     const sentBytes = this.#sentBytes;
     const totalBytes = this.#source.size;
     this.#reporter.report({
       status: 'uploading',
       progress: sentBytes / totalBytes,
-      requestId: this.#initiated.request_id,
+      requestId: this.#opened.requestId,
       sentBytes,
       totalBytes,
     });
@@ -203,12 +192,18 @@ function namedParts(error: unknown): Set<number> {
   return new Set([...(problem?.missing_parts ?? []), ...(problem?.wrong_parts ?? [])]);
 }
 
-/** As far as possible: the request expires by itself in any case. */
-async function cancel(context: Context, requestId: string): Promise<void> {
+/** What may succeed later stays on the server until it expires; what never can is deleted as far as possible. */
+async function leave(context: Context, requestId: string, aborted: boolean, error: unknown): Promise<void> {
+  if (aborted || (error instanceof RequestFailedError && isRetryable(error, ASYNCH_RETRIES))) {
+    context.log.info(
+      `The upload was interrupted. Continue it within 24 hours with resume: '${requestId}', or delete it with asynch.delete.`,
+    );
+    return;
+  }
   const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.requests}/${requestId}`);
   try {
     await context.call({ method: 'DELETE', url, timeout: AbortSignal.timeout(CANCEL_TIMEOUT_MS) });
-  } catch (error) {
-    context.log.warn(`Request ${requestId} could not be cancelled: ${(error as Error).message}`);
+  } catch (failure) {
+    context.log.warn(`Request ${requestId} could not be cancelled: ${(failure as Error).message}`);
   }
 }

@@ -3,13 +3,23 @@ import type { NumberName } from '../../src/config.ts';
 import type { ClientOptions } from '../../src/types.ts';
 import type { Route } from './faults.ts';
 
-type Operation = 'discrete.emotions' | 'asynch.upload' | 'asynch.emotions' | 'asynch.delete' | 'models';
+type Operation =
+  | 'discrete.emotions'
+  | 'discrete.many'
+  | 'asynch.upload'
+  | 'asynch.resume'
+  | 'asynch.submit'
+  | 'asynch.emotions'
+  | 'asynch.list'
+  | 'asynch.webhookSecret'
+  | 'asynch.delete'
+  | 'models';
 
 /** The cases that every client is held to, whatever its language. */
 export interface Cases {
   settings: {
     name: NumberName;
-    in: ('client' | 'asynch.upload' | 'asynch.emotions')[];
+    in: ('client' | Operation)[];
     default: number;
     accepts: number[];
     refuses: unknown[];
@@ -64,6 +74,28 @@ export interface Cases {
       retryAfterSeconds?: number;
       problem?: Record<string, number | string>;
     };
+  }[];
+  /** What an operation asks the service for, and what it makes of the answer. */
+  operations: {
+    name: string;
+    operation: Operation;
+    options: Record<string, unknown>;
+    /** Absent: the answer of the test server. */
+    answer?: { status: number; headers?: Record<string, string>; body: unknown };
+    call: { method: string; path: string; query: Record<string, string>; hasIdempotencyKey: boolean };
+    /** Absent: of no interest. */
+    result?: unknown;
+  }[];
+  /** Options that make no sense. */
+  refusals: { operation: Operation; options: Record<string, unknown>; messageContains: string[] }[];
+  /** The part size an interrupted upload was begun with. */
+  resume: {
+    name: string;
+    size: number;
+    partSize: number;
+    partCount: number;
+    stored: [number: number, bytes: number][];
+    begunWith: number;
   }[];
   requestIds: { example: string; accepts: string[]; refuses: unknown[] };
   urls: {

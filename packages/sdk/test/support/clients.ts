@@ -61,3 +61,10 @@ export function scrambled(length: number): Buffer {
   }
   return Buffer.from(words.buffer, 0, length);
 }
+
+/** All that an iterator yields. */
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

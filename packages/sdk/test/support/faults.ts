@@ -1,7 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERRORS, type ErrorCode, PROBLEM_CONTENT_TYPE } from '@undertone/contract';
 
-export type Route = 'initiate' | 'part' | 'complete' | 'prediction' | 'delete' | 'discrete' | 'models';
+export type Route =
+  | 'initiate'
+  | 'part'
+  | 'complete'
+  | 'resume'
+  | 'submit'
+  | 'prediction'
+  | 'list'
+  | 'delete'
+  | 'secret'
+  | 'discrete'
+  | 'models';
 
 /** One request as the server saw it. */
 export interface Seen {

@@ -21,8 +21,12 @@ export class FlakyServer {
   readonly seen: Seen[] = [];
   readonly uploads = new Map<string, Upload>();
   readonly deleted = new Set<string>();
+  /** The requests that Idempotency-Keys stand for. */
+  readonly keys = new Map<string, string>();
   /** How often a result is still to come. */
   pendingPolls = 0;
+  /** For how long the next addresses work; undefined is for ever. */
+  addressSeconds: number | undefined;
   faults: FaultPlan = () => undefined;
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy());
@@ -86,7 +90,7 @@ export class FlakyServer {
     const url = new URL(request.url ?? '/', this.origin);
     const path = url.pathname.replace(/^\/v1/, '');
     const part = path.startsWith('/put/') ? Number(path.split('/')[3]) : null;
-    const route = routeOf(path);
+    const route = routeOf(path, request.method);
     const time = this.seen.filter((other) => other.route === route && other.part === part).length;
     const { method = 'GET', headers } = request;
     const seen = { route, part, time, method, url, headers, body: Buffer.alloc(0) };
@@ -100,13 +104,28 @@ export class FlakyServer {
     else if (seen.route === 'complete') this.#complete(seen, response);
     else if (seen.route === 'prediction') this.#predict(seen, response);
     else if (seen.route === 'delete') this.#delete(seen, response);
+    else if (seen.route === 'resume') this.#resume(seen, response);
+    else if (seen.route === 'submit') this.#submit(seen, response);
+    else if (seen.route === 'list') sendJson(response, { requests: [], next_cursor: null });
+    else if (seen.route === 'secret') sendJson(response, { secret: 'whsec_c2VjcmV0' });
     else if (seen.route === 'models') sendJson(response, { version: '1', weights: {}, models: [] });
     else sendJson(response, DISCRETE_ANSWER, 200, { [SPEECH_SECONDS_HEADER]: String(SPEECH_SECONDS) });
   }
 
-  #initiate({ url }: Seen, response: ServerResponse): void {
+  #initiate(seen: Seen, response: ServerResponse): void {
+    const partCount = Number(seen.url.searchParams.get('part_count'));
+    const requestId = this.#requestFor(seen, partCount);
+    const numbers = Array.from({ length: partCount }, (_, i) => i + 1);
+    sendJson(response, this.#addresses(requestId, numbers));
+  }
+
+  /** The same Idempotency-Key is the same request. */
+  #requestFor({ headers, url }: Seen, partCount: number): string {
+    const key = String(headers['idempotency-key']);
+    const known = this.keys.get(key);
+    if (known !== undefined) return known;
     const requestId = randomUUID();
-    const partCount = Number(url.searchParams.get('part_count'));
+    this.keys.set(key, requestId);
     this.uploads.set(requestId, {
       uploadId: randomUUID(),
       partCount,
@@ -115,15 +134,48 @@ export class FlakyServer {
       completed: false,
       polls: 0,
     });
-    sendJson(response, {
+    return requestId;
+  }
+
+  #addresses(requestId: string, numbers: readonly number[]) {
+    return {
       request_id: requestId,
       upload_id: this.uploads.get(requestId)?.uploadId,
-      presigned_urls: Array.from({ length: partCount }, (_, i) => ({
-        part_number: i + 1,
-        url: `${this.origin}/v1/put/${requestId}/${i + 1}?signature=secret-signature`,
+      presigned_urls: numbers.map((number) => ({
+        part_number: number,
+        url: `${this.origin}/v1/put/${requestId}/${number}?signature=secret-signature`,
+        ...(this.addressSeconds && {
+          expires_at: new Date(Date.now() + this.addressSeconds * 1000).toISOString(),
+        }),
       })),
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    };
+  }
+
+  #resume({ url }: Seen, response: ServerResponse): unknown {
+    const requestId = url.pathname.split('/').at(-1) ?? '';
+    const upload = this.uploads.get(requestId);
+    if (!upload) return sendProblem(response, 'not_found', 'There is no such request.');
+    const { partCount, parts, completed } = upload;
+    const missing = Array.from({ length: partCount }, (_, i) => i + 1).filter((number) => !parts.has(number));
+    return sendJson(response, {
+      ...this.#addresses(requestId, missing),
+      status: completed ? 'queued' : 'uploading',
+      part_count: partCount,
+      parts: [...parts].map(([number, bytes]) => ({
+        PartNumber: number,
+        ETag: `"${md5(bytes)}"`,
+        bytes: bytes.length,
+      })),
     });
+  }
+
+  #submit(seen: Seen, response: ServerResponse): void {
+    const requestId = this.#requestFor(seen, 1);
+    const upload = this.uploads.get(requestId);
+    upload?.parts.set(1, seen.body);
+    if (upload) upload.completed = true;
+    sendJson(response, { request_id: requestId, status: 'queued' }, 202);
   }
 
   #takePart(seen: Seen, response: ServerResponse, fault: Fault | undefined): unknown {
@@ -199,13 +251,16 @@ export const TIMELINE = [
   { t: '100:10', emotion: 'angry', confidence: 0.5 },
 ];
 
-function routeOf(path: string): Route {
+function routeOf(path: string, method = 'GET'): Route {
   if (path.startsWith('/put/')) return 'part';
   if (path.startsWith('/asynch/requests/')) return 'delete';
+  if (path === '/asynch/requests') return method === 'GET' ? 'list' : 'submit';
+  if (/^\/asynch\/upload\/[^/]{36}$/.test(path)) return 'resume';
   const routes: Record<string, Route> = {
     '/asynch/upload/initiate': 'initiate',
     '/asynch/upload/complete': 'complete',
     '/asynch/prediction': 'prediction',
+    '/asynch/webhook-secret': 'secret',
     '/discrete/emotion': 'discrete',
     '/models': 'models',
   };

@@ -9,6 +9,7 @@ export class AsynchMetrics {
   readonly uploads: Counter<'event'>;
   readonly partBytes: Counter;
   readonly jobs: Counter<'outcome'>;
+  readonly webhooks: Counter<'outcome'>;
   readonly #ratio: Histogram;
   readonly #metrics: Metrics;
 
@@ -29,6 +30,12 @@ export class AsynchMetrics {
     this.jobs = new Counter({
       name: 'undertone_asynch_jobs_total',
       help: 'Recordings processed to their end',
+      labelNames: ['outcome'],
+      registers,
+    });
+    this.webhooks = new Counter({
+      name: 'undertone_webhooks_total',
+      help: 'Webhooks sent: delivered, failed (and sent again later), given_up',
       labelNames: ['outcome'],
       registers,
     });

@@ -7,13 +7,13 @@ import {
   OverloadedError,
   type RecordingSource,
 } from '@undertone/classifier';
-import { ASYNCH_LIMITS, type AsynchResult, formatTimestamp, isErrorCode } from '@undertone/contract';
+import { ASYNCH_LIMITS, isErrorCode } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
-import { toResult } from '../prediction.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
 import type { AsynchMetrics } from './metrics.ts';
+import { writeResult } from './result.ts';
 
 export interface ProcessorTimes {
   /** A lease that is not renewed for so long belongs to a dead worker. */
@@ -28,8 +28,10 @@ export interface ProcessorTimes {
   readonly stopMs: number;
 }
 
+export const LEASE_MS = 6_000;
+
 const TIMES: ProcessorTimes = {
-  leaseMs: 6_000,
+  leaseMs: LEASE_MS,
   renewEveryMs: 2_000,
   pollMs: 1_000,
   pauseMs: 1_000,
@@ -42,9 +44,17 @@ interface ProcessorOptions {
   readonly classifier: Classifier;
   readonly metrics: AsynchMetrics;
   readonly logger: FastifyBaseLogger;
+  /** A request is completed or failed: somebody may have to be told. */
+  readonly onFinished: () => void;
   /** Recordings processed at the same time. */
   readonly jobs: number;
   readonly times?: Partial<ProcessorTimes>;
+}
+
+interface Finished {
+  readonly outcome: Outcome;
+  /** How long the recording is, when it could be read. */
+  readonly seconds?: number;
 }
 
 /**
@@ -115,7 +125,7 @@ export class AsynchProcessor {
   }
 
   async #process(claim: Claim): Promise<void> {
-    const { requests, metrics, logger } = this.#options;
+    const { requests, metrics, logger, onFinished } = this.#options;
     const { request, lease, failedAttempts } = claim;
     const dropped = new AbortController();
     let progress = 0;
@@ -129,16 +139,17 @@ export class AsynchProcessor {
       );
     }, this.#times.renewEveryMs);
     try {
-      const outcome =
+      const { outcome, seconds }: Finished =
         failedAttempts >= ASYNCH_LIMITS.maxAttempts
-          ? { failure: tooManyAttempts(failedAttempts) }
+          ? { outcome: { failure: tooManyAttempts(failedAttempts) } }
           : await this.#classify(request, dropped.signal, (share) => {
               progress = share;
             });
-      const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome));
+      const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome, seconds));
       if (stored) metrics.jobs.inc({ outcome: 'result' in outcome ? 'completed' : 'failed' });
       // Not stored: it is somebody else's now, or an earlier try was written without our knowing.
       else if ((await requests.needingBlobs([request.id])).length > 0) return;
+      onFinished();
       await this.#eraseAudio(request.id);
     } catch (error) {
       if (dropped.signal.aborted) return;
@@ -161,30 +172,25 @@ export class AsynchProcessor {
     request: AsynchRequest,
     dropped: AbortSignal,
     onProgress: (share: number) => void,
-  ): Promise<Outcome> {
+  ): Promise<Finished> {
     const { requests, blobs, classifier, metrics } = this.#options;
     const start = performance.now();
     if (!classifier.catalog.models.some(({ id }) => id === request.model)) {
-      return { failure: modelIsGone(request.model) };
+      return { outcome: { failure: modelIsGone(request.model) } };
     }
     try {
       const source = joinParts(blobs, request.id, await requests.parts(request.id));
-      const { steps, seconds } = await classifier.classifyRecording(source, {
+      const prediction = await classifier.classifyRecording(source, {
         stepSeconds: request.intervalSeconds,
+        channels: request.channels,
         signal: AbortSignal.any([dropped, this.#stopping.signal]),
         onProgress,
       });
-      metrics.observeJob((performance.now() - start) / 1000, seconds);
-      const emotions = steps.map(({ startSeconds, models }) => {
-        const { main_emotion: emotion, confidence } = toResult(
-          models[request.model] as Record<string, number>,
-        );
-        return { t: formatTimestamp(startSeconds), emotion, confidence };
-      });
-      const result: AsynchResult = { request_id: request.id, status: 'completed', emotions };
-      return { result: JSON.stringify(result) };
+      metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
+      const seconds = Number(prediction.seconds.toFixed(3));
+      return { outcome: { result: writeResult(request, prediction, classifier.weightsName) }, seconds };
     } catch (error) {
-      if (error instanceof AudioError) return { failure: asFailure(error) };
+      if (error instanceof AudioError) return { outcome: { failure: asFailure(error) } };
       throw error;
     }
   }
@@ -247,10 +253,10 @@ function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): Rec
     size,
     async *read(start = 0, end = size) {
       let partStart = 0;
-      for (const { blob, bytes } of parts) {
+      for (const { blob, bytes, etag } of parts) {
         const from = Math.max(0, start - partStart);
         const to = Math.min(bytes, end - partStart);
-        if (from < to) yield* blobs.read(group, blob, { start: from, end: to });
+        if (from < to) yield* blobs.read(group, blob, { start: from, end: to, etag });
         partStart += bytes;
       }
     },

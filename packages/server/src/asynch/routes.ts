@@ -1,20 +1,45 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { ASYNCH_LIMITS, ASYNCH_PATHS, PATHS } from '@undertone/contract';
-import { CompleteBody, InitiateQuery, PredictionQuery, RequestId } from '@undertone/contract/schemas';
+import { ASYNCH_LIMITS, ASYNCH_PATHS, IDEMPOTENCY_KEY_HEADER, PATHS } from '@undertone/contract';
+import {
+  CompleteBody,
+  InitiateQuery,
+  ListQuery,
+  PredictionQuery,
+  RequestId,
+  SendQuery,
+  StatusQuery,
+} from '@undertone/contract/schemas';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Services } from '../app.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
-import { COMPLETE, DELETE, INITIATE, INITIATE_BY_GET, PREDICTION, PUT_PART } from './operations.ts';
-import { notFound, readPrediction } from './requests.ts';
+import { requireWebhookUrl } from '../webhooks/address.ts';
+import type { Making } from './new-request.ts';
+import {
+  COMPLETE,
+  COMPLETE_EMOTION,
+  DELETE,
+  INITIATE,
+  INITIATE_BY_GET,
+  INITIATE_EMOTION,
+  LIST,
+  PREDICTION,
+  PUT_PART,
+  RESUME,
+  SEND,
+  STATUS,
+  WEBHOOK_SECRET,
+} from './operations.ts';
+import { listRequests, notFound, readPrediction, readStatus } from './requests.ts';
 
-const { initiate, complete, prediction, requests: requestsPath, part } = ASYNCH_PATHS;
+const { initiate, complete, upload, prediction, requests: requestsPath, part, webhookSecret } = ASYNCH_PATHS;
+const REQUEST_PARAMS = Type.Object({ request_id: RequestId });
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** Long recordings: upload in parts, complete, ask for the time line, delete. */
+/** Long recordings: upload in parts or in one call, complete, ask for the time line, list, delete. */
 export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, requests, blobs, uploads, processor, asynchMetrics, settings } = services;
+  const { requests, blobs, uploads, processor, asynchMetrics, settings, webhooks } = services;
   takeAnyBody(app);
 
   function baseUrl({ protocol, host, socket }: FastifyRequest): string {
@@ -22,32 +47,47 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
   }
 
-  for (const [method, operation] of [
-    ['GET', INITIATE_BY_GET],
-    ['POST', INITIATE],
+  for (const [method, base, operation] of [
+    ['GET', PATHS.asynch, INITIATE_BY_GET],
+    ['POST', PATHS.asynch, INITIATE],
+    ['POST', PATHS.asynchEmotion, INITIATE_EMOTION],
   ] as const) {
     app.route({
       method,
-      url: PATHS.asynch + initiate,
+      url: base + initiate,
       // A HEAD that follows the GET by itself would begin uploads that nobody wants.
       exposeHeadRoute: false,
       ...operation,
       schema: { ...operation.schema, querystring: InitiateQuery },
       handler: async (request, reply) => {
-        requireModel(classifier, request.query.model);
         reply.headers(NO_STORE);
         const caller = request as FastifyRequest;
-        return uploads.initiate(ownerOf(caller), request.query, baseUrl(caller));
+        const making = makingOf(caller, `${method} initiate`, request.query, services);
+        return uploads.initiate(making, baseUrl(caller));
       },
     });
   }
 
-  app.post(
-    PATHS.asynch + complete,
-    { ...COMPLETE, schema: { ...COMPLETE.schema, body: CompleteBody } },
+  for (const [base, operation] of [
+    [PATHS.asynch, COMPLETE],
+    [PATHS.asynchEmotion, COMPLETE_EMOTION],
+  ] as const) {
+    app.post(
+      base + complete,
+      { ...operation, schema: { ...operation.schema, body: CompleteBody } },
+      async (request, reply) => {
+        reply.headers(NO_STORE);
+        return uploads.complete(ownerOf(request), request.body);
+      },
+    );
+  }
+
+  app.get(
+    `${PATHS.asynch}${upload}/:request_id`,
+    { ...RESUME, schema: { ...RESUME.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      return uploads.complete(ownerOf(request), request.body);
+      return uploads.resume(ownerOf(request), request.params.request_id, baseUrl(request as FastifyRequest));
     },
   );
 
@@ -56,16 +96,30 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     { ...PREDICTION, schema: { ...PREDICTION.schema, querystring: PredictionQuery } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      const answer = await readPrediction(requests, request.query.request_id, ownerOf(request));
+      const { request_id, details = false } = request.query;
+      const answer = await readPrediction(requests, request_id, ownerOf(request), { details });
       if ('pending' in answer) return reply.code(202).send(answer.pending);
       // The stored text is the answer: a long time line is neither parsed nor written again.
       return reply.type('application/json; charset=utf-8').send(answer.result as never);
     },
   );
 
+  app.get(
+    `${PATHS.asynchEmotion}/status/:request_id`,
+    {
+      ...STATUS,
+      schema: { ...STATUS.schema, params: REQUEST_PARAMS, querystring: StatusQuery },
+    },
+    async (request, reply) => {
+      reply.headers(NO_STORE);
+      const { comprehensive_output: comprehensive = false } = request.query;
+      return readStatus(requests, request.params.request_id, ownerOf(request), { comprehensive });
+    },
+  );
+
   app.delete(
     `${PATHS.asynch}${requestsPath}/:request_id`,
-    { ...DELETE, schema: { ...DELETE.schema, params: Type.Object({ request_id: RequestId }) } },
+    { ...DELETE, schema: { ...DELETE.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       const id = request.params.request_id.toLowerCase();
       const outcome = await requests.delete(id, ownerOf(request));
@@ -78,11 +132,26 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     },
   );
 
-  await app.register(partRoute, services);
+  app.get(
+    PATHS.asynch + requestsPath,
+    { ...LIST, schema: { ...LIST.schema, querystring: ListQuery } },
+    async (request, reply) => {
+      reply.headers(NO_STORE);
+      return listRequests(requests, ownerOf(request), request.query);
+    },
+  );
+
+  app.get(PATHS.asynch + webhookSecret, WEBHOOK_SECRET, async (request, reply) => {
+    reply.headers(NO_STORE);
+    return { secret: webhooks.secretOf(ownerOf(request)) };
+  });
+
+  await app.register(bodyRoutes, services);
 };
 
 /** Apart from the others, because here the body is read as it arrives. */
-const partRoute: FastifyPluginAsyncTypebox<Services> = async (app, { uploads, presigner }) => {
+const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
+  const { uploads, presigner } = services;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
@@ -100,7 +169,32 @@ const partRoute: FastifyPluginAsyncTypebox<Services> = async (app, { uploads, pr
       return reply.header('etag', `"${etag}"`).headers(NO_STORE).send();
     },
   );
+
+  app.post(
+    PATHS.asynch + requestsPath,
+    { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
+    async (request, reply) => {
+      const making = makingOf(request as FastifyRequest, 'POST requests', request.query, services);
+      return reply
+        .code(202)
+        .headers(NO_STORE)
+        .send(await uploads.send(making, request.raw));
+    },
+  );
 };
+
+/** What a call says of the request that it makes, checked as far as it can be before anything is stored. */
+function makingOf(
+  request: FastifyRequest,
+  method: string,
+  query: Making['query'],
+  { classifier, settings }: Services,
+): Making {
+  requireModel(classifier, query.model);
+  if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
+  const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
+  return { owner: ownerOf(request), method, query, idempotencyKey };
+}
 
 const FORBIDDEN = {
   wrong_signature: 'The signature does not fit this URL: use it exactly as it was given.',

@@ -3,6 +3,8 @@ import type { BlobStore } from '../stores/blob-store.ts';
 import type { RequestStore } from '../stores/request-store.ts';
 
 const SWEEP_EVERY_MS = 60_000;
+/** Timers are not exact: a turn that comes a little early still counts. */
+const TURN_TOLERANCE_MS = 5_000;
 
 interface SweepOptions {
   readonly requests: RequestStore;
@@ -12,6 +14,8 @@ interface SweepOptions {
   readonly orphanAfterMs: number;
   /** What else has its time, such as copies of older databases. */
   readonly also?: () => Promise<void>;
+  /** Is it this process that sweeps now? With several, one does it for all of them. */
+  readonly takeTurn?: ((everyMs: number) => Promise<boolean>) | undefined;
   readonly now?: () => number;
 }
 
@@ -42,7 +46,8 @@ export class Sweep {
     const needed = new Set(await requests.needingBlobs(groups));
     for (const group of groups) {
       if (needed.has(group)) {
-        await this.#eraseOrphans(group);
+        // Where senders put the parts themselves, nothing is recorded before the upload is complete.
+        if (blobs.arrived === undefined) await this.#eraseOrphans(group);
       } else {
         await blobs.eraseGroup(group);
         await requests.deleteParts(group);
@@ -53,7 +58,8 @@ export class Sweep {
 
   #runSafely(): void {
     this.#running = this.#running
-      .then(() => this.run())
+      .then(() => this.#options.takeTurn?.(SWEEP_EVERY_MS - TURN_TOLERANCE_MS))
+      .then((ours = true) => (ours ? this.run() : undefined))
       .catch((error: unknown) =>
         this.#options.logger.warn({ err: error }, 'the sweep failed; it is tried again'),
       );

@@ -1,223 +1,180 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import {
   ASYNCH_LIMITS,
   type CompleteBody,
   type CompleteResult,
-  DEFAULT_MODEL,
-  INTERVAL_SECONDS,
-  type InitiateQuery,
   type InitiateResult,
   plainEtag,
+  type UploadStatus,
 } from '@undertone/contract';
-import { announcedBytes, type BodyTimeouts, bodyStream } from '../http/body.ts';
+import { announcedBytes, type BodyLimits, type BodyTimeouts, bodyStream, receiveBody } from '../http/body.ts';
+import { receiveFormFile } from '../http/form-file.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
-import type { Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
+import type { RequestStore } from '../stores/request-store.ts';
 import { explainParts } from './explain-parts.ts';
 import type { AsynchMetrics } from './metrics.ts';
-import { ownRequest, requireUploading } from './requests.ts';
+import { type Making, makeRequest } from './new-request.ts';
+import { type Incoming, PartReceiver } from './part-receiver.ts';
+import { notFound, ownRequest } from './requests.ts';
 
 interface UploadOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly metrics: AsynchMetrics;
-  readonly timeouts: BodyTimeouts;
+  readonly timeouts: { readonly part: BodyTimeouts; readonly recording: BodyTimeouts };
   /** Bytes that one key may have stored. */
   readonly storageLimit: number;
   /** A recording is complete and waits for a worker. */
   readonly onQueued: () => void;
 }
 
-/** A part that is arriving now. */
-interface Arrival {
-  readonly replaced: AbortController;
-  bytes: number;
-}
+/** A whole recording in one call that says nothing for so long has broken off, or its server has. */
+const UPLOAD_LEASE_MS = 60_000;
 
-/** How a recording comes in: announced, part by part, completed. */
+/** How a recording comes in: announced, part by part, completed; or all of it in one call. */
 export class Uploads {
   readonly #options: UploadOptions;
-  readonly #limits: StorageLimits;
-  /** By request and part number: the limits count what arrives before it is recorded, each part once. */
-  readonly #arriving = new Map<string, Map<number, Arrival>>();
+  readonly #receiver: PartReceiver;
 
   constructor(options: UploadOptions) {
     this.#options = options;
-    this.#limits = { maxRequestBytes: ASYNCH_LIMITS.maxFileBytes, maxOwnerBytes: options.storageLimit };
+    this.#receiver = new PartReceiver(options);
   }
 
-  /** file_name is asked for because clients send it. Nothing needs it, so it is neither kept nor used. */
-  async initiate(owner: string, query: InitiateQuery, baseUrl: string): Promise<InitiateResult> {
+  async initiate(making: Making, baseUrl: string): Promise<InitiateResult> {
     const { requests, blobs, metrics } = this.#options;
-    const { part_count: partCount, model = DEFAULT_MODEL, interval = INTERVAL_SECONDS.default } = query;
-    const request = await requests.create({
-      id: randomUUID(),
-      owner,
-      uploadId: randomUUID(),
-      model,
-      intervalSeconds: interval,
-      partCount,
-    });
-    metrics.uploads.inc({ event: 'initiated' });
-    const numbers = Array.from({ length: partCount }, (_, i) => i + 1);
+    const { request, isNew } = await makeRequest(requests, making);
+    if (isNew) metrics.uploads.inc({ event: 'initiated' });
     return {
       request_id: request.id,
       upload_id: request.uploadId,
-      presigned_urls: await blobs.uploadUrls({ ...request, baseUrl }, numbers),
+      presigned_urls: await blobs.uploadUrls({ ...request, baseUrl }, numbersTo(request.partCount)),
       expires_at: new Date(request.expiresAt).toISOString(),
     };
   }
 
-  /** Straight to its blob, hashed and counted on the way, recorded when it is safe. */
-  async addPart(
+  /** What has arrived, and where the rest goes. */
+  async resume(owner: string, requestId: string, baseUrl: string): Promise<UploadStatus> {
+    const { requests, blobs } = this.#options;
+    const request = await ownRequest(requests, requestId, owner);
+    const uploading = request.state === 'uploading';
+    const arrived = (uploading && (await blobs.arrived?.(request.id))) || (await requests.parts(request.id));
+    const there = new Set(arrived.map(({ number }) => number));
+    const missing = uploading ? numbersTo(request.partCount).filter((number) => !there.has(number)) : [];
+    return {
+      request_id: request.id,
+      upload_id: request.uploadId,
+      status: request.state,
+      part_count: request.partCount,
+      parts: arrived
+        .toSorted((a, b) => a.number - b.number)
+        .map(({ number, etag, bytes }) => ({ PartNumber: number, ETag: `"${etag}"`, bytes })),
+      presigned_urls: await blobs.uploadUrls({ ...request, baseUrl }, missing),
+      expires_at: new Date(request.expiresAt).toISOString(),
+    };
+  }
+
+  addPart(
     requestId: string,
     number: number,
     body: IncomingMessage,
     contentMd5?: string,
   ): Promise<WrittenBlob> {
-    const { requests, blobs, metrics } = this.#options;
     const expected = contentMd5 === undefined ? null : readContentMd5(contentMd5);
-    requireUploading(await requests.find(requestId));
-    const name = `${number}-${randomUUID()}`;
-    const arrival = this.#begin(requestId, number);
-    let recording = false;
-    try {
-      const room = await this.#room(requestId, number, announcedBytes(body) ?? 0);
-      const written = await blobs.write(requestId, name, this.#counted(body, arrival, requestId, room), {
-        length: announcedBytes(body),
-        signal: arrival.replaced.signal,
-      });
-      checkPart(written, expected);
-      recording = true;
-      await this.#record(requestId, { number, blob: name, ...written });
-      metrics.partBytes.inc(written.bytes);
-      return written;
-    } catch (error) {
-      // A record whose writing was not confirmed may be there all the same; if it is not, the sweep finds the blob.
-      if (!recording || !(error instanceof StoreUnavailableError)) {
-        await blobs.erase(requestId, name).catch(() => undefined);
-      }
-      arrival.replaced.signal.throwIfAborted();
-      // The folder goes away when the request is deleted meanwhile; then that is what happened.
-      if (!(error instanceof ProblemError)) requireUploading(await requests.find(requestId));
-      throw error;
-    } finally {
-      this.#end(requestId, number, arrival);
-    }
+    const limits = { ...this.#options.timeouts.part, maxBytes: ASYNCH_LIMITS.maxFileBytes };
+    const incoming = {
+      length: announcedBytes(body),
+      open: (signal: AbortSignal) => bodyStream(body, limits, signal),
+    };
+    return this.#receiver.receive(requestId, number, incoming, expected);
   }
 
   /** uploading -> queued. Names the parts that are missing or wrong, and then leaves the upload open. */
   async complete(owner: string, { request_id, upload_id, parts }: CompleteBody): Promise<CompleteResult> {
-    const { requests, metrics, onQueued } = this.#options;
+    const { requests } = this.#options;
     const found = await ownRequest(requests, request_id, owner);
     if (found.uploadId !== upload_id) {
       throw new ProblemError('not_found', 'The upload_id is not that of this request_id.');
     }
     if (found.state === 'uploading') {
       const etags = new Map(parts.map(({ PartNumber, ETag }) => [PartNumber, plainEtag(ETag)]));
+      await this.#receiver.recordArrived(found.id);
       const contradictory = parts.some(({ PartNumber, ETag }) => etags.get(PartNumber) !== plainEtag(ETag));
-      if (!contradictory && (await requests.complete(found.id, etags))) {
-        metrics.uploads.inc({ event: 'completed' });
-        onQueued();
-      }
+      if (!contradictory) await this.#queue(found.id, etags);
     }
     const { id, state } = await ownRequest(requests, found.id, owner);
     if (state === 'uploading') throw explainParts(found.partCount, parts, await requests.parts(id));
     return { request_id: id, status: state };
   }
 
-  /** A part that is sent again while its first try still hangs: the newer one wins, and only it is counted. */
-  #begin(requestId: string, number: number): Arrival {
-    const parts = this.#arriving.get(requestId) ?? new Map<number, Arrival>();
-    parts
-      .get(number)
-      ?.replaced.abort(new ProblemError('conflict', 'This part was sent again; the newer one is kept.'));
-    const arrival: Arrival = { replaced: new AbortController(), bytes: 0 };
-    this.#arriving.set(requestId, parts.set(number, arrival));
-    return arrival;
-  }
-
-  #end(requestId: string, number: number, arrival: Arrival): void {
-    const parts = this.#arriving.get(requestId);
-    if (parts?.get(number) !== arrival) return;
-    parts.delete(number);
-    if (parts.size === 0) this.#arriving.delete(requestId);
-  }
-
-  async #room(requestId: string, number: number, announced: number): Promise<Room> {
-    const { bytesOfOtherParts, bytesOfOwner } = await this.#options.requests.usage(requestId, number);
-    const { maxRequestBytes, maxOwnerBytes } = this.#limits;
-    const room = {
-      request: maxRequestBytes - bytesOfOtherParts,
-      owner: maxOwnerBytes - bytesOfOwner,
-      usedBytes: bytesOfOwner,
-    };
-    this.#check(announced, room);
-    return room;
-  }
-
-  #check(arriving: number, { request, owner, usedBytes }: Room): void {
-    if (arriving > request) throw fileTooLarge();
-    if (arriving > owner) throw storageLimit(this.#limits.maxOwnerBytes, usedBytes);
-  }
-
-  async *#counted(body: IncomingMessage, arrival: Arrival, requestId: string, room: Room) {
-    const { timeouts } = this.#options;
-    const limits = { ...timeouts, maxBytes: ASYNCH_LIMITS.maxFileBytes };
-    for await (const chunk of bodyStream(body, limits, arrival.replaced.signal)) {
-      arrival.bytes += chunk.length;
-      const arriving = [...(this.#arriving.get(requestId)?.values() ?? [])];
-      this.#check(
-        arriving.reduce((sum, { bytes }) => sum + bytes, 0),
-        room,
-      );
-      yield chunk as Uint8Array;
+  /** A whole recording in one call. Nothing is kept of one that breaks off. */
+  async send(making: Making, body: IncomingMessage): Promise<CompleteResult> {
+    const { requests, blobs, metrics } = this.#options;
+    const limits = { ...this.#options.timeouts.recording, maxBytes: ASYNCH_LIMITS.maxFileBytes };
+    const incoming = recordingIn(body, limits);
+    const made = await makeRequest(requests, { ...making, uploadLeaseMs: UPLOAD_LEASE_MS });
+    const { id, state } = made.request;
+    if (!made.isNew) {
+      // Many clients read the answer only when they have sent everything.
+      await receiveBody(body, limits, () => undefined);
+      return { request_id: id, status: state };
+    }
+    metrics.uploads.inc({ event: 'initiated' });
+    const renewal = setInterval(() => {
+      requests.renewUpload(id, { leaseMs: UPLOAD_LEASE_MS }).catch(() => undefined);
+    }, UPLOAD_LEASE_MS / 4);
+    try {
+      const { etag } = await this.#receiver.receive(id, 1, incoming);
+      if (!(await this.#queue(id, new Map([[1, etag]])))) throw notFound();
+      return { request_id: id, status: 'queued' };
+    } catch (error) {
+      // What cannot be erased now is erased by the sweep when the lease has run out.
+      const erase = async () => {
+        await requests.delete(id, making.owner);
+        await blobs.eraseGroup(id);
+      };
+      await erase().catch(() => undefined);
+      throw error;
+    } finally {
+      clearInterval(renewal);
     }
   }
 
-  async #record(requestId: string, part: Part): Promise<void> {
-    const { requests, blobs } = this.#options;
-    const answer = await requests.addPart(requestId, part, this.#limits);
-    if (answer.added) {
-      if (answer.replaced !== null) await blobs.erase(requestId, answer.replaced).catch(() => undefined);
-    } else if (answer.why === 'file_too_large') {
-      throw fileTooLarge();
-    } else if (answer.why === 'storage_limit') {
-      throw storageLimit(this.#limits.maxOwnerBytes, answer.usedBytes);
-    } else {
-      requireUploading(await requests.find(requestId));
-    }
+  async #queue(requestId: string, etags: ReadonlyMap<number, string>): Promise<boolean> {
+    const { requests, metrics, onQueued } = this.#options;
+    if (!(await requests.complete(requestId, etags))) return false;
+    metrics.uploads.inc({ event: 'completed' });
+    onQueued();
+    return true;
   }
 }
 
-interface Room {
-  readonly request: number;
-  readonly owner: number;
-  readonly usedBytes: number;
-}
+/** The other parts of a form, their headers and boundaries. */
+const FORM_OVERHEAD_BYTES = 64 * 1024;
 
-function checkPart({ bytes, etag }: WrittenBlob, expectedMd5: string | null): void {
-  if (bytes === 0) throw new ProblemError('bad_request', 'A part cannot be empty.');
-  if (expectedMd5 !== null && etag !== expectedMd5) {
+/** The body as it is, or the part named file of a form. */
+function recordingIn(body: IncomingMessage, limits: BodyLimits): Incoming {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = body.headers;
+  if (encoding !== 'identity' || /^application\/json\b/i.test(type)) {
     throw new ProblemError(
-      'bad_request',
-      'The part does not match its Content-MD5: it was damaged on the way. Send it again.',
+      'unsupported_media_type',
+      'Send the recording itself, as `curl -X POST -T call.wav` does, or as the part named file of a form.',
     );
   }
+  if (!/^multipart\/form-data\b/i.test(type)) {
+    return { length: announcedBytes(body), open: (signal) => bodyStream(body, limits, signal) };
+  }
+  const maxBytes = limits.maxBytes + FORM_OVERHEAD_BYTES;
+  // How much of a form is the file nobody knows beforehand.
+  return {
+    length: undefined,
+    open: (signal) => bodyStream(body, { ...limits, maxBytes }, signal, receiveFormFile),
+  };
 }
 
-function fileTooLarge(): ProblemError {
-  const max_bytes = ASYNCH_LIMITS.maxFileBytes;
-  return new ProblemError('file_too_large', `All parts together may have ${max_bytes} bytes (1 GiB).`, {
-    figures: { max_bytes },
-  });
-}
-
-function storageLimit(limit_bytes: number, used_bytes: number): ProblemError {
-  const detail = `This key has ${used_bytes} of ${limit_bytes} bytes stored. Delete requests, or wait until recordings are processed.`;
-  return new ProblemError('storage_limit', detail, { figures: { limit_bytes, used_bytes } });
+function numbersTo(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + 1);
 }
 
 function readContentMd5(header: string): string {

@@ -1,14 +1,7 @@
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { Busboy, type BusboyEvents, type BusboyHeaders } from '@fastify/busboy';
 import { DISCRETE_LIMITS } from '@undertone/contract';
-import {
-  announcedBytes,
-  type BodyLimits,
-  type BodyTimeouts,
-  bodyTooLarge,
-  receiveBody,
-} from '../http/body.ts';
+import { announcedBytes, type BodyTimeouts, bodyTooLarge, receiveBody } from '../http/body.ts';
+import { receiveFormFile } from '../http/form-file.ts';
 import { ProblemError } from '../problems.ts';
 import type { Reservation } from './admission.ts';
 
@@ -44,7 +37,6 @@ const KINDS: Record<string, ReceivedClip['kind']> = {
 
 const FORMS =
   'Send the recording as the part named file of a multipart/form-data body (`curl -F file=@voice.wav`), or prepared samples as application/json.';
-const HOW = 'send the recording as the part named file, as `curl -F file=@voice.wav` does';
 
 /** The form of the body and its limit, from the headers alone: what cannot be taken is refused before it is read. */
 export function clipBody(request: IncomingMessage): ClipBody {
@@ -70,7 +62,7 @@ export async function readClip(
   const limits = { ...timeouts, maxBytes };
   const onChunk = (chunk: Uint8Array) => bytes.push(chunk);
   try {
-    if (kind === 'file') await readFilePart(request, limits, onChunk, signal);
+    if (kind === 'file') await receiveFormFile(request, limits, onChunk, signal);
     else await receiveBody(request, limits, onChunk, signal);
   } catch (error) {
     // What was reserved is free again at once, and so must be the memory: the garbage collector comes much later.
@@ -78,74 +70,6 @@ export async function readClip(
     throw error;
   }
   return { kind, bytes: bytes.take() };
-}
-
-/** Finds the part named `file` in a form; all others are dropped unread. */
-async function readFilePart(
-  request: IncomingMessage,
-  limits: BodyLimits,
-  onChunk: (chunk: Uint8Array) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  const form = openForm(request.headers as BusboyHeaders);
-  let found = false;
-  const ended = Promise.withResolvers<void>();
-  const stop = new AbortController();
-  const fail = (error: unknown): void => {
-    ended.reject(error);
-    stop.abort(error);
-  };
-  const onFile: BusboyEvents['file'] = (_name, part, fileName: string | undefined, _encoding, type) => {
-    if (found) return void part.resume();
-    found = true;
-    if (fileName === undefined && type === 'text/plain') {
-      return fail(new ProblemError('missing_file', `The part named file is text: ${HOW}, with the @.`));
-    }
-    part.on('error', () => fail(notWellFormed()));
-    part.on('data', (chunk: Uint8Array) => {
-      try {
-        onChunk(chunk);
-      } catch (error) {
-        fail(error);
-      }
-    });
-    part.on('end', () => ended.resolve());
-  };
-  form.on('file', onFile);
-  form.on('finish', () => fail(new ProblemError('missing_file', `No part is named file: ${HOW}.`)));
-  form.on('error', () => fail(notWellFormed()));
-  receiveBody(
-    request,
-    limits,
-    (chunk) => (form.write(chunk) ? undefined : once(form, 'drain', { signal: stop.signal })),
-    AbortSignal.any([signal, stop.signal]),
-  ).then(() => form.end(), fail);
-  try {
-    await ended.promise;
-  } finally {
-    // Nothing that still arrives is of use; `receiveBody` then lets it pass by.
-    stop.abort();
-    form.destroy();
-  }
-}
-
-function openForm(headers: BusboyHeaders) {
-  try {
-    return new Busboy({
-      headers,
-      isPartAFile: (name) => name === 'file',
-      limits: { fieldNameSize: 100, fieldSize: 1024, fields: 100, headerPairs: 100, headerSize: 16 * 1024 },
-    });
-  } catch {
-    throw new ProblemError(
-      'bad_request',
-      'The content-type multipart/form-data needs its boundary; let your HTTP library set it.',
-    );
-  }
-}
-
-function notWellFormed(): ProblemError {
-  return new ProblemError('bad_request', `The form is cut off or not well formed: ${HOW}.`);
 }
 
 /** Collects chunks in memory that can be handed to another thread without a copy. */

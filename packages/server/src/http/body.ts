@@ -104,13 +104,28 @@ export function receiveBody(
   });
 }
 
+/** `receiveBody`, or another function that hands over what it finds in a body. */
+type Receive = (
+  request: IncomingMessage,
+  limits: BodyLimits,
+  onChunk: (chunk: Buffer) => unknown,
+  signal: AbortSignal,
+) => Promise<void>;
+
 /** The same as a stream, which breaks with the error where the body does. */
-export function bodyStream(request: IncomingMessage, limits: BodyLimits, signal?: AbortSignal): Readable {
+export function bodyStream(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  signal: AbortSignal,
+  receive: Receive = receiveBody,
+): Readable {
   const stream = new PassThrough();
+  // It may break before anybody reads it; whoever does then is told.
+  stream.on('error', () => undefined);
   const stop = new AbortController();
   stream.once('close', () => stop.abort(new Error('nobody reads the body any more')));
-  const signals = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-  receiveBody(
+  const signals = AbortSignal.any([signal, stop.signal]);
+  receive(
     request,
     limits,
     (chunk) => (stream.write(chunk) ? undefined : once(stream, 'drain', { signal: stop.signal })),

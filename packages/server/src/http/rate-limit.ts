@@ -1,23 +1,31 @@
 import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../problems.ts';
 
-/** Counts every request that carries a key. The names of the buckets are key ids, so there are as many as keys. */
-export function limitRates(app: FastifyInstance, perMinute: number): void {
-  if (perMinute === 0) return;
-  const buckets = new TokenBuckets(perMinute);
+/** Counts a request of a key, and throws the problem when there are too many. */
+export type CountRequest = (callerId: string) => Promise<void>;
+
+/**
+ * Counts every request that carries a key. The names of the buckets are key ids, so there are as many as keys. The
+ * returned function is for what is a request, but not one over HTTP.
+ */
+export function limitRates(app: FastifyInstance, perMinute: number, makeBuckets: MakeBuckets): CountRequest {
+  if (perMinute === 0) return async () => undefined;
+  const buckets = makeBuckets('key', perMinute);
+  const requireAllowed = ({ allowed, limit, retryAfterSeconds }: Allowance) => {
+    if (allowed) return;
+    throw retryLater('rate_limited', `This key may send ${limit} requests a minute.`, retryAfterSeconds);
+  };
   app.addHook('onRequest', async (request, reply) => {
     if (request.caller === null) return;
-    const allowance = buckets.take(request.caller.id);
+    const allowance = await buckets.take(request.caller.id);
     reply.headers({
       'ratelimit-limit': allowance.limit,
       'ratelimit-remaining': allowance.remaining,
       'ratelimit-reset': allowance.resetSeconds,
     });
-    if (!allowance.allowed) {
-      const detail = `This key may send ${allowance.limit} requests a minute.`;
-      throw retryLater('rate_limited', detail, allowance.retryAfterSeconds);
-    }
+    requireAllowed(allowance);
   });
+  return async (callerId) => requireAllowed(await buckets.take(callerId));
 }
 
 export interface Allowance {
@@ -31,11 +39,19 @@ export interface Allowance {
   readonly retryAfterSeconds: number;
 }
 
+/** Takes one token; in memory, or where several processes share them. */
+export interface Buckets {
+  take(name: string): Allowance | Promise<Allowance>;
+}
+
+/** Keys have one limit and addresses that send wrong keys another. */
+export type MakeBuckets = (kind: 'key' | 'address', perMinute: number) => Buckets;
+
 /** Names can be addresses of anybody: the buckets longest unused are forgotten, which only fills them up again. */
 const MAX_BUCKETS = 10_000;
 
 /** One bucket of `perMinute` tokens for each name, refilled steadily: bursts are fine, the average is bounded. */
-export class TokenBuckets {
+export class TokenBuckets implements Buckets {
   readonly #perMinute: number;
   readonly #now: () => number;
   readonly #buckets = new Map<string, { tokens: number; at: number }>();
@@ -55,12 +71,18 @@ export class TokenBuckets {
     this.#buckets.delete(name); // last in the map: the first is the one longest unused
     this.#buckets.set(name, { tokens, at: now });
     if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value ?? name);
-    return {
-      allowed,
-      limit: this.#perMinute,
-      remaining: Math.floor(tokens),
-      resetSeconds: Math.ceil((this.#perMinute - tokens) / perSecond),
-      retryAfterSeconds: Math.max(0, (1 - tokens) / perSecond),
-    };
+    return toAllowance(allowed, tokens, this.#perMinute);
   }
+}
+
+/** `tokens`: what is left. */
+export function toAllowance(allowed: boolean, tokens: number, perMinute: number): Allowance {
+  const perSecond = perMinute / 60;
+  return {
+    allowed,
+    limit: perMinute,
+    remaining: Math.floor(tokens),
+    resetSeconds: Math.ceil((perMinute - tokens) / perSecond),
+    retryAfterSeconds: Math.max(0, (1 - tokens) / perSecond),
+  };
 }

@@ -1,5 +1,10 @@
 import cors from '@fastify/cors';
-import { API_KEY_HEADER, REQUEST_ID_HEADER, SPEECH_SECONDS_HEADER } from '@undertone/contract';
+import {
+  API_KEY_HEADER,
+  IDEMPOTENCY_KEY_HEADER,
+  REQUEST_ID_HEADER,
+  SPEECH_SECONDS_HEADER,
+} from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Settings } from '../settings.ts';
 
@@ -37,7 +42,14 @@ export async function secure(
   await app.register(cors, {
     origin: corsOrigins.includes('*') ? '*' : [...corsOrigins],
     methods: ['GET', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: [API_KEY_HEADER, 'authorization', REQUEST_ID_HEADER, 'content-type', 'content-md5'],
+    allowedHeaders: [
+      API_KEY_HEADER,
+      'authorization',
+      REQUEST_ID_HEADER,
+      IDEMPOTENCY_KEY_HEADER,
+      'content-type',
+      'content-md5',
+    ],
     exposedHeaders: [
       REQUEST_ID_HEADER,
       SPEECH_SECONDS_HEADER,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ERRORS } from '@undertone/contract';
+import { samplesOf, UPLOAD_WALK } from './samples.ts';
 
 /** The parts of an OpenAPI document that the page shows. */
 interface Schema {
@@ -23,6 +24,7 @@ interface Media {
   example?: unknown;
 }
 interface Operation {
+  operationId?: string;
   summary?: string;
   description?: string;
   tags?: string[];
@@ -37,7 +39,10 @@ interface Operation {
 
 const CSS = readFileSync(new URL('./docs-page.css', import.meta.url), 'utf8');
 
-/** One page without scripts or anything from elsewhere, so that its policy can forbid everything but its style. */
+/**
+ * One page that needs nothing from elsewhere and no script to be read; the one it has (packages/playground/src/docs.ts) lets
+ * readers try operations. A ready-made viewer such as Scalar is 1.3 MB more, wants inline styles, and knows hosts of its own.
+ */
 export function renderDocs(document: object): { html: string; contentSecurityPolicy: string } {
   const { info, paths, components, tags } = document as {
     info: { title: string; version: string; description: string };
@@ -50,7 +55,8 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
   );
   const sections = tags.map(({ name, description }) => {
     const own = operations.filter(({ operation }) => operation.tags?.includes(name));
-    return `<h2 id="${encode(slug(name))}">${encode(name)}</h2><p>${prose(description)}</p>${own.map(renderOperation).join('')}`;
+    const walk = name === 'Asynch' ? renderWalk() : '';
+    return `<h2 id="${encode(slug(name))}">${encode(name)}</h2><p>${prose(description)}</p>${walk}${own.map(renderOperation).join('')}`;
   });
   const shapes = Object.entries(components.schemas).map(
     ([name, schema]) =>
@@ -65,9 +71,10 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
     .join('');
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${encode(info.title)} API</title><style>${CSS}</style></head>
+<title>${encode(info.title)} API</title><link rel="icon" href="/page/icon.svg" type="image/svg+xml"><style>${CSS}</style>
+<script type="module" src="/page/docs.js"></script></head>
 <body><header><h1>${encode(info.title)} <small>API ${encode(info.version)}</small></h1>
-<nav>${links}<a href="/openapi.json">openapi.json</a></nav></header>
+<nav aria-label="Sections"><a href="/">Page</a>${links}<a href="/openapi.json">openapi.json</a></nav></header>
 <main>${paragraphs(info.description)}${sections.join('')}
 <h2 id="shapes">Shapes</h2>${shapes.join('')}
 <h2 id="errors">Errors</h2><table><thead><tr><th>code</th><th>status</th><th>meaning</th></tr></thead><tbody>${errors.join('')}</tbody></table>
@@ -75,7 +82,7 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
   const styleHash = createHash('sha256').update(CSS).digest('base64');
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${styleHash}'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
 }
 
@@ -113,10 +120,30 @@ function renderOperation({
       return `<tr><td class="s${status.charAt(0)}">${encode(status)}</td><td>${prose(text)}${extra}${example}</td><td>${type ? `<code>${encode(type)}</code><br>${typeName(media?.schema ?? {})}` : ''}</td></tr>`;
     },
   );
-  return `<section class="operation"><h3><span class="method ${encode(method)}">${encode(method.toUpperCase())}</span> <code>${encode(path)}</code> ${key}</h3>
+  const samples = Object.entries(samplesOf(method, path, operation)).map(
+    ([language, text]) => `<h5>${language}</h5><pre tabindex="0">${encode(text)}</pre>`,
+  );
+  const trial = encode(
+    JSON.stringify({
+      method,
+      path,
+      parameters: parameters.map(({ name, in: place, required }) => ({ name, place, required })),
+      types: Object.keys(requestBody?.content ?? {}),
+    }),
+  );
+  return `<section class="operation" data-operation="${operation.operationId === 'stream' ? '' : trial}"><h3><span class="method ${encode(method)}">${encode(method.toUpperCase())}</span> <code>${encode(path)}</code> ${key}</h3>
 <p class="summary">${encode(summary)}</p>${paragraphs(description)}
 ${query.length > 0 ? `<h4>Parameters</h4><table><tbody>${query.join('')}</tbody></table>` : ''}${bodies.join('')}
+<details><summary>Call it from curl, TypeScript, Python</summary>${samples.join('')}</details>
 <h4>Answers</h4><table><tbody>${answers.join('')}</tbody></table></section>`;
+}
+
+function renderWalk(): string {
+  const steps = UPLOAD_WALK.map(
+    ([what, command]) => `<li>${encode(what)}<pre class="walk" tabindex="0">${encode(command)}</pre></li>`,
+  );
+  return `<section class="operation"><h3>A long recording, step by step</h3>
+<p>The clients and <code>undertone upload talk.wav --wait</code> do all of this in one call, in parallel parts and with retries.</p><ol>${steps.join('')}</ol></section>`;
 }
 
 function renderFields(schema: Schema): string {

@@ -123,6 +123,44 @@ export const MODELS_OPERATION: Operation = {
   },
 };
 
+export const RATE_LIMIT_STATUS_OPERATION: Operation = {
+  schema: {
+    operationId: 'rateLimitStatus',
+    tags: ['Existing clients'],
+    summary: 'The limits of this key, and how far they are used',
+    response: {
+      200: json('RateLimitStatus', 'The limits'),
+      ...problems('missing_api_key', 'invalid_api_key', 'rate_limited'),
+    },
+  },
+};
+
+export const RATE_LIMIT_HEALTH_OPERATION: Operation = {
+  schema: {
+    operationId: 'rateLimitHealth',
+    tags: ['Existing clients'],
+    summary: 'Are limits being counted?',
+    response: {
+      200: {
+        description: 'They are',
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              required: ['status', 'timestamp'],
+              properties: {
+                status: { type: 'string', const: 'healthy' },
+                timestamp: { type: 'number', description: 'Seconds since 1970.' },
+              },
+            },
+          },
+        },
+      },
+      ...problems('missing_api_key', 'invalid_api_key', 'rate_limited'),
+    },
+  },
+};
+
 const STATUS = (description: string, status: string) => ({
   description,
   content: {

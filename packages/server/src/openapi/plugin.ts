@@ -10,6 +10,12 @@ import {
   ModelList,
   PendingResult,
   Problem,
+  RateLimitStatus,
+  RequestList,
+  StatusResult,
+  UploadStatus,
+  WebhookEvent,
+  WebhookSecret,
 } from '@undertone/contract/schemas';
 import type { FastifyInstance } from 'fastify';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -32,6 +38,12 @@ const SHARED = [
   CompleteResult,
   PendingResult,
   AsynchResult,
+  StatusResult,
+  RateLimitStatus,
+  UploadStatus,
+  RequestList,
+  WebhookSecret,
+  WebhookEvent,
 ];
 
 /** Collects the description of every route registered after it. */
@@ -50,6 +62,11 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       tags: [
         { name: 'Discrete', description: 'Short recordings, answered at once' },
         { name: 'Asynch', description: 'Long recordings, uploaded in parts and answered with a time line' },
+        { name: 'Streaming', description: 'Live audio over WebSocket, answered every few seconds' },
+        {
+          name: 'Existing clients',
+          description: 'The same operations under the paths that clients of other such services use',
+        },
         { name: 'Operations', description: 'For those who run the server' },
       ],
       components: {

@@ -22,6 +22,11 @@ export class Metrics {
     'Where the time of a discrete request goes',
     ['stage'],
   );
+  readonly #streamLag = this.#histogram(
+    'undertone_stream_lag_seconds',
+    'Time from the last byte of a window of a stream to its answer',
+    [],
+  );
   readonly #audioSeconds = this.#counter('undertone_audio_seconds_total', 'Seconds of audio classified', [
     'interface',
   ]);
@@ -85,6 +90,15 @@ export class Metrics {
   observeClip(stages: Readonly<Record<string, number>>, audioSeconds: number): void {
     for (const [stage, ms] of Object.entries(stages)) this.#stages.observe({ stage }, ms / 1000);
     this.countAudio('discrete', audioSeconds);
+  }
+
+  watchStreams(open: () => number): void {
+    this.#gauge('undertone_streams_open', 'Open streams', open);
+  }
+
+  observeWindow(lagSeconds: number, audioSeconds: number): void {
+    this.#streamLag.observe(lagSeconds);
+    this.countAudio('stream', audioSeconds);
   }
 
   countAudio(kind: 'discrete' | 'asynch' | 'stream', seconds: number): void {

@@ -1,16 +1,23 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { BlobInfo, BlobStore, PartUrl, UploadTarget, WriteOptions, WrittenBlob } from './blob-store.ts';
+import { dirname, join } from 'node:path';
+import { incoming, isSafeName, requireSafeNames } from './blob-bytes.ts';
+import type {
+  BlobInfo,
+  BlobStore,
+  PartUrl,
+  ReadOptions,
+  UploadTarget,
+  WriteOptions,
+  WrittenBlob,
+} from './blob-store.ts';
 import type { Presigner } from './presign.ts';
 import { asUnavailable } from './storage-errors.ts';
 
 const READ_BYTES = 256 * 1024;
 /** Marks what is still being written. */
 const UNFINISHED = '.unfinished';
-/** Groups are ids of requests and names are our own; anything else is not worth a look at the disk. */
-const SAFE_NAME = /^[\w-][\w.-]*$/;
 
 /** Blobs as files: `folder/group/name`. */
 export class FileBlobStore implements BlobStore {
@@ -35,7 +42,7 @@ export class FileBlobStore implements BlobStore {
     return this.#guard(async () => {
       const path = this.#path(group, name);
       const folder = this.#path(group);
-      await makeFolder(this.#folder);
+      await this.#makeRoot();
       if (await makeFolder(folder)) await flush(this.#folder);
       const file = await open(path + UNFINISHED, 'wx', 0o600);
       try {
@@ -56,7 +63,7 @@ export class FileBlobStore implements BlobStore {
   async *read(
     group: string,
     name: string,
-    { start = 0, end = Number.POSITIVE_INFINITY }: { start?: number; end?: number } = {},
+    { start = 0, end = Number.POSITIVE_INFINITY }: ReadOptions = {},
   ): AsyncGenerator<Uint8Array> {
     if (end <= start) return;
     try {
@@ -78,7 +85,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   groups(): Promise<string[]> {
-    return this.#guard(async () => (await namesIn(this.#folder)).filter((name) => SAFE_NAME.test(name)));
+    return this.#guard(async () => (await namesIn(this.#folder)).filter(isSafeName));
   }
 
   list(group: string): Promise<BlobInfo[]> {
@@ -94,7 +101,7 @@ export class FileBlobStore implements BlobStore {
 
   checkWritable(): Promise<void> {
     return this.#guard(async () => {
-      await makeFolder(this.#folder);
+      await this.#makeRoot();
       const path = join(this.#folder, `.writable-${randomUUID()}`);
       try {
         const file = await open(path, 'wx', 0o600);
@@ -103,6 +110,12 @@ export class FileBlobStore implements BlobStore {
         await rm(path, { force: true });
       }
     });
+  }
+
+  async #makeRoot(): Promise<void> {
+    // The data folder may not be there when nothing else is kept in it.
+    await makeFolder(dirname(this.#folder));
+    await makeFolder(this.#folder);
   }
 
   async #guard<T>(work: () => Promise<T>): Promise<T> {
@@ -114,9 +127,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   #path(...names: string[]): string {
-    for (const name of names) {
-      if (!SAFE_NAME.test(name)) throw new RangeError('A blob may not have this name');
-    }
+    requireSafeNames(...names);
     return join(this.#folder, ...names);
   }
 }
@@ -124,41 +135,16 @@ export class FileBlobStore implements BlobStore {
 async function writeAll(
   file: FileHandle,
   bytes: AsyncIterable<Uint8Array>,
-  { length, signal }: WriteOptions,
+  options: WriteOptions,
 ): Promise<WrittenBlob> {
   const hash = createHash('md5');
   let written = 0;
-  const source = bytes[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const { done, value: chunk } = await orAborted(source.next(), signal);
-      if (done) break;
-      hash.update(chunk);
-      for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
-      written += chunk.length;
-    }
-  } catch (error) {
-    // Not awaited: a source that hangs would keep us from clearing up.
-    source.return?.().catch(() => undefined);
-    throw error;
+  for await (const chunk of incoming(bytes, options)) {
+    hash.update(chunk);
+    for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
+    written += chunk.length;
   }
-  if (length !== undefined && written !== length)
-    throw new Error(`${length} bytes were announced, ${written} came`);
   return { bytes: written, etag: hash.digest('hex') };
-}
-
-/** The promise, or the reason of the signal, whichever comes first. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 /** True when it was not there. Step by step: Node's recursive way calls every error a missing folder. */

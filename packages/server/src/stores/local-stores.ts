@@ -4,10 +4,13 @@ import type { RequestStore } from './request-store.ts';
 import { RetryingDatabase } from './retrying-database.ts';
 import { SqliteKeyStore } from './sqlite-key-store.ts';
 import { SqliteRequestStore } from './sqlite-request-store.ts';
+import { SqliteWebhookStore } from './sqlite-webhook-store.ts';
+import type { WebhookStore } from './webhook-store.ts';
 
 export interface Stores {
   readonly requests: RequestStore;
   readonly keys: KeyStore;
+  readonly webhooks: WebhookStore;
   close(): Promise<void>;
 }
 
@@ -23,6 +26,7 @@ export async function openLocalStores({ dataDir, now = Date.now }: LocalStoresOp
   return {
     requests: new SqliteRequestStore(database, now),
     keys: new SqliteKeyStore(database, now),
+    webhooks: new SqliteWebhookStore(database, now),
     close: async () => {
       if (connection.isOpen) connection.close();
     },

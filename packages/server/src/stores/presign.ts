@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { chmod, link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { asUnavailable } from './storage-errors.ts';
 
 const PART_PATH = PATHS.asynch + ASYNCH_PATHS.part;
 
-const SECRET_FILE = 'presign.key';
+export const SECRET_FILE = 'presign.key';
 const SECRET_BYTES = 32;
 
 /** Signing ten thousand URLs at one go would hold the event loop too long. */
@@ -34,6 +34,11 @@ export class Presigner {
     this.#now = now;
   }
 
+  /** With what an operator chose, the same in every process. */
+  static of(secret: string, now: () => number = Date.now): Presigner {
+    return new Presigner(createHash('sha256').update(secret).digest(), now);
+  }
+
   /** With the secret of this installation, which is made at its first start. */
   static async open(dataDir: string, now: () => number = Date.now): Promise<Presigner> {
     try {
@@ -41,6 +46,11 @@ export class Presigner {
     } catch (error) {
       throw asUnavailable(error);
     }
+  }
+
+  /** A secret of its own for one purpose, always the same: nobody can tell one from another, or find this one out. */
+  derive(purpose: string): Buffer {
+    return createHmac('sha256', this.#secret).update(`derive ${purpose}`).digest();
   }
 
   async urls({ id, expiresAt, baseUrl }: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]> {

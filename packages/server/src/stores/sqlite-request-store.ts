@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS, type RequestState } from '@undertone/contract';
+import { asRequest, asSeen, NEW_COLUMNS, newValues, type RequestRow } from './request-row.ts';
 import type {
   AddedPart,
   AsynchRequest,
   Claim,
+  CreatedOnce,
   Failure,
+  Idempotency,
+  ListOptions,
   NewRequest,
   Outcome,
   Part,
@@ -13,20 +17,6 @@ import type {
 } from './request-store.ts';
 import type { RetryingDatabase, Values } from './retrying-database.ts';
 import { leaveTombstones, TOMBSTONE_MS } from './tombstones.ts';
-
-interface Row {
-  id: string;
-  owner: string;
-  upload_id: string;
-  model: string;
-  interval_seconds: number;
-  part_count: number;
-  state: RequestState | 'deleted';
-  progress: number;
-  failed_attempts: number;
-  created_at: number;
-  expires_at: number;
-}
 
 /** Only the holder of this very lease, and only until the request expires. */
 const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
@@ -37,6 +27,11 @@ const USAGE = `
     (SELECT sum(stored_bytes) FROM requests AS own WHERE own.owner = requests.owner AND stored_bytes > 0)
       - coalesce(bytes, 0) AS ofOwner
   FROM requests LEFT JOIN parts ON request_id = id AND number = :number`;
+
+const INSERT = `
+  INSERT INTO requests (${NEW_COLUMNS})
+  VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :channels, :label, :webhookUrl, :partCount,
+    :key, :query, 'uploading', :leaseUntil, :now, :expiresAt) RETURNING *`;
 
 interface Usage {
   ofOtherParts: number;
@@ -54,28 +49,71 @@ export class SqliteRequestStore implements RequestStore {
   }
 
   async create(request: NewRequest): Promise<AsynchRequest> {
-    const { id, owner, uploadId, model, intervalSeconds, partCount } = request;
-    const now = this.#now();
-    const expiresAt = now + ASYNCH_LIMITS.retentionSeconds * 1000;
-    const row = await this.#database.get<Row>(
-      `INSERT INTO requests (id, owner, upload_id, model, interval_seconds, part_count, state, created_at, expires_at)
-       VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :partCount, 'uploading', :now, :expiresAt)
-       RETURNING *`,
-      { id, owner, uploadId, model, intervalSeconds, partCount, now, expiresAt },
+    const row = await this.#database.get<RequestRow>(INSERT, this.#newRow(request));
+    return asRequest(row as RequestRow, 'uploading', 0);
+  }
+
+  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce> {
+    const { owner } = request;
+    const { key, query } = idempotency;
+    return this.#database.transaction((prepare): CreatedOnce => {
+      const now = this.#now();
+      const mine = 'owner = :owner AND idempotency_key = :key';
+      const found = prepare(`SELECT * FROM requests WHERE ${mine}`).get({ owner, key }) as
+        | RequestRow
+        | undefined;
+      if (found !== undefined && found.expires_at > now) {
+        if (found.idempotency_query !== query) return { inUse: 'other_query' };
+        const lease = found.state === 'uploading' ? found.lease_until : null;
+        if (lease === null)
+          return { request: asRequest(found, stateOf(found), found.progress), isNew: false };
+        if (lease > now) return { inUse: 'still_running' };
+        leaveTombstones(prepare, 'deleted', 'id = :id', { id: found.id });
+      } else if (found !== undefined) {
+        prepare(`UPDATE requests SET idempotency_key = NULL WHERE ${mine}`).run({ owner, key });
+      }
+      const [row] = prepare(INSERT).all(this.#newRow(request, idempotency)) as unknown as RequestRow[];
+      return { request: asRequest(row as RequestRow, 'uploading', 0), isNew: true };
+    });
+  }
+
+  async renewUpload(id: string, { leaseMs }: { leaseMs: number }): Promise<void> {
+    await this.#database.run(
+      `UPDATE requests SET lease_until = :until WHERE id = :id AND state = 'uploading' AND lease_until IS NOT NULL`,
+      { id, until: this.#now() + leaseMs },
     );
-    return asRequest(row as Row, 'uploading', 0);
+  }
+
+  async list(owner: string, { limit, state, after }: ListOptions): Promise<AsynchRequest[]> {
+    const now = this.#now();
+    const expired = state === 'expired';
+    const rows = await this.#database.all<RequestRow & { arrived: number }>(
+      `SELECT *, (SELECT count(*) FROM parts WHERE request_id = id) AS arrived FROM requests
+       WHERE owner = :owner AND state <> 'deleted' AND expires_at > :from AND expires_at <= :to
+         AND (:state IS NULL OR state = :state)
+         AND (created_at, id) < (:afterTime, :afterId)
+       ORDER BY created_at DESC, id DESC LIMIT :limit`,
+      {
+        owner,
+        limit,
+        from: expired ? now - TOMBSTONE_MS : now,
+        to: expired ? now : Number.MAX_SAFE_INTEGER,
+        state: expired ? null : (state ?? null),
+        afterTime: after?.createdAt ?? Number.MAX_SAFE_INTEGER,
+        afterId: after?.id ?? '',
+      },
+    );
+    return rows.map((row) => asSeen(row, expired));
   }
 
   async find(id: string): Promise<AsynchRequest | null> {
     const now = this.#now();
-    const row = await this.#database.get<Row & { arrived: number }>(
+    const row = await this.#database.get<RequestRow & { arrived: number }>(
       `SELECT *, (SELECT count(*) FROM parts WHERE request_id = id) AS arrived FROM requests
        WHERE id = :id AND expires_at > :buried`,
       { id, buried: now - TOMBSTONE_MS },
     );
-    if (row === undefined || row.state === 'deleted') return null;
-    const state = row.expires_at <= now ? 'expired' : row.state;
-    return asRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
+    return row === undefined || row.state === 'deleted' ? null : asSeen(row, row.expires_at <= now);
   }
 
   async usage(id: string, number: number): Promise<{ bytesOfOtherParts: number; bytesOfOwner: number }> {
@@ -99,6 +137,24 @@ export class SqliteRequestStore implements RequestStore {
     });
   }
 
+  setParts(id: string, parts: readonly Part[], limits: StorageLimits): Promise<AddedPart> {
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    return this.#database.transaction((prepare): AddedPart => {
+      const uploading = `SELECT sum(own.stored_bytes) - requests.stored_bytes AS used
+        FROM requests JOIN requests AS own ON own.owner = requests.owner
+        WHERE requests.id = :id AND requests.state = 'uploading' AND requests.expires_at > :now`;
+      const { used } = prepare(uploading).get({ id, now: this.#now() }) as { used: number | null };
+      if (used === null) return { added: false, why: 'not_uploading' };
+      if (bytes > limits.maxRequestBytes) return { added: false, why: 'file_too_large' };
+      if (used + bytes > limits.maxOwnerBytes) return { added: false, why: 'storage_limit', usedBytes: used };
+      prepare('DELETE FROM parts WHERE request_id = ?').run(id);
+      const insert = prepare('INSERT INTO parts VALUES (?, ?, ?, ?, ?)');
+      for (const { number, blob, etag, bytes } of parts) insert.run(id, number, blob, etag, bytes);
+      prepare('UPDATE requests SET stored_bytes = ? WHERE id = ?').run(bytes, id);
+      return { added: true, replaced: null };
+    });
+  }
+
   async parts(id: string): Promise<Part[]> {
     const rows = await this.#database.all<Part>(
       'SELECT number, blob, etag, bytes FROM parts WHERE request_id = :id ORDER BY number',
@@ -109,7 +165,7 @@ export class SqliteRequestStore implements RequestStore {
 
   complete(id: string, etags: ReadonlyMap<number, string>): Promise<boolean> {
     return this.#changes(
-      `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now
+      `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL
        WHERE id = :id AND state = 'uploading' AND expires_at > :now
          AND part_count = :count
          AND part_count = (SELECT count(*) FROM parts WHERE request_id = :id)
@@ -123,7 +179,7 @@ export class SqliteRequestStore implements RequestStore {
   async claim({ leaseMs, running }: { leaseMs: number; running: readonly string[] }): Promise<Claim | null> {
     const lease = randomUUID();
     const now = this.#now();
-    const row = await this.#database.get<Row>(
+    const row = await this.#database.get<RequestRow>(
       `UPDATE requests SET state = 'processing', lease = :lease, lease_until = :until, progress = 0,
          failed_attempts = failed_attempts + (state = 'processing')
        WHERE id = (
@@ -156,17 +212,23 @@ export class SqliteRequestStore implements RequestStore {
     );
   }
 
-  finish(id: string, lease: string, outcome: Outcome): Promise<boolean> {
+  finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean> {
     const result = 'result' in outcome ? outcome.result : null;
     const failure = 'failure' in outcome ? JSON.stringify(outcome.failure) : null;
     const state = result === null ? 'failed' : 'completed';
     return this.#database.transaction((prepare) => {
+      const now = this.#now();
       const { changes } = prepare(
-        `UPDATE requests SET state = :state, progress = 1, queued_at = NULL, lease = NULL, lease_until = NULL
+        `UPDATE requests SET state = :state, progress = 1, duration_seconds = :seconds, queued_at = NULL, lease = NULL,
+           lease_until = NULL
          WHERE ${HELD}`,
-      ).run({ id, lease, now: this.#now(), state });
+      ).run({ id, lease, now, state, seconds: durationSeconds ?? null });
       if (changes === 0) return false;
       prepare('INSERT INTO results VALUES (:id, :result, :failure)').run({ id, result, failure });
+      prepare(
+        `INSERT INTO webhooks (id, request_id, created_at, due_at)
+         SELECT :webhook, id, :now, :now FROM requests WHERE id = :id AND webhook_url IS NOT NULL`,
+      ).run({ id, now, webhook: randomUUID() });
       return true;
     });
   }
@@ -193,7 +255,7 @@ export class SqliteRequestStore implements RequestStore {
     return this.#database.transaction((prepare) => {
       const row = prepare(
         'SELECT state FROM requests WHERE id = :id AND owner = :owner AND expires_at > :buried',
-      ).get({ id, owner, buried: this.#now() - TOMBSTONE_MS }) as Pick<Row, 'state'> | undefined;
+      ).get({ id, owner, buried: this.#now() - TOMBSTONE_MS }) as Pick<RequestRow, 'state'> | undefined;
       if (row === undefined) return 'unknown';
       if (row.state === 'deleted') return 'already';
       leaveTombstones(prepare, 'deleted', 'id = :id', { id });
@@ -207,6 +269,8 @@ export class SqliteRequestStore implements RequestStore {
       // All states are named, so that the index on state and expiry serves.
       const alive = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed')`;
       leaveTombstones(prepare, 'expired', `${alive} AND expires_at <= :now`, { now });
+      const brokeOff = `state = 'uploading' AND lease_until < :now`;
+      leaveTombstones(prepare, 'deleted', brokeOff, { now });
       const tombstones = `state IN ('expired', 'deleted')`;
       prepare(`DELETE FROM requests WHERE ${tombstones} AND expires_at <= ?`).run(now - TOMBSTONE_MS);
     });
@@ -235,22 +299,22 @@ export class SqliteRequestStore implements RequestStore {
     await this.#database.run('INSERT OR REPLACE INTO write_check VALUES (1, :now)', { now: this.#now() });
   }
 
+  #newRow(request: NewRequest, idempotency?: Idempotency): Values {
+    const now = this.#now();
+    const { uploadLeaseMs } = request;
+    return {
+      ...newValues(request, idempotency),
+      now,
+      leaseUntil: uploadLeaseMs === undefined ? null : now + uploadLeaseMs,
+      expiresAt: now + ASYNCH_LIMITS.retentionSeconds * 1000,
+    };
+  }
+
   async #changes(sql: string, values: Values): Promise<boolean> {
     return (await this.#database.run(sql, values)) > 0;
   }
 }
 
-function asRequest(row: Row, state: RequestState, progress: number): AsynchRequest {
-  return {
-    id: row.id,
-    owner: row.owner,
-    uploadId: row.upload_id,
-    model: row.model,
-    intervalSeconds: row.interval_seconds,
-    partCount: row.part_count,
-    state,
-    progress,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-  };
+function stateOf({ state }: RequestRow): RequestState {
+  return state as RequestState;
 }

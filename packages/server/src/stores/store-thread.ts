@@ -6,7 +6,7 @@ import { StoreUnavailableError } from './unavailable.ts';
 export interface Call {
   /** From 1 on: the answer 0 tells that the database is open. */
   readonly id: number;
-  readonly store: 'requests' | 'keys';
+  readonly store: 'requests' | 'keys' | 'webhooks';
   readonly method: string;
   readonly args: readonly unknown[];
   /** By `process.hrtime`, which all threads share: from then on nobody waits for the answer. */

@@ -31,7 +31,12 @@ interface Pending {
 export async function openThreadedStores(options: ThreadedStoresOptions): Promise<Stores> {
   const thread = new StoreThread(options);
   await thread.start();
-  return { requests: thread.store('requests'), keys: thread.store('keys'), close: () => thread.close() };
+  return {
+    requests: thread.store('requests'),
+    keys: thread.store('keys'),
+    webhooks: thread.store('webhooks'),
+    close: () => thread.close(),
+  };
 }
 
 class StoreThread {

@@ -1,4 +1,5 @@
 import { ASYNCH_LIMITS } from '@undertone/contract';
+import { ERASED } from './request-row.ts';
 import type { Prepare, Values } from './retrying-database.ts';
 
 /** A request that is over is still answered with 410, or its DELETE with 204, for so long after it would have expired. */
@@ -11,12 +12,8 @@ export function leaveTombstones(
   where: string,
   values: Values,
 ): void {
-  for (const table of ['parts', 'results']) {
+  for (const table of ['parts', 'results', 'webhooks']) {
     prepare(`DELETE FROM ${table} WHERE request_id IN (SELECT id FROM requests WHERE ${where})`).run(values);
   }
-  prepare(
-    `UPDATE requests SET state = '${state}', upload_id = '', model = '', interval_seconds = 0, part_count = 0,
-       progress = 0, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0
-     WHERE ${where}`,
-  ).run(values);
+  prepare(`UPDATE requests SET state = '${state}', ${ERASED} WHERE ${where}`).run(values);
 }

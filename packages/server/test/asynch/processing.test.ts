@@ -10,9 +10,9 @@ import { findFfmpeg } from '@undertone/audio';
 import { Classifier } from '@undertone/classifier';
 import { formatTimestamp, MODELS, type ModelId, PATHS } from '@undertone/contract';
 import { toResult } from '../../src/index.ts';
-import { tempDir, testApp } from '../support/app.ts';
+import { tempDir, testApp, testEmbedded } from '../support/app.ts';
 import { wav, wavHeader } from '../support/wav.ts';
-import { AsynchClient, filesOf } from './support/client.ts';
+import { AsynchClient } from './support/client.ts';
 import { longWav } from './support/long-wav.ts';
 import { problemOf } from './support/problem.ts';
 
@@ -68,7 +68,7 @@ describe('a recording', () => {
   });
 
   for (const model of Object.keys(MODELS) as ModelId[]) {
-    test(`is heard by ${model} when asked`, async () => {
+    testEmbedded(`is heard by ${model} when asked`, async () => {
       const bytes = await file;
       const { emotions } = await client.result(await client.upload(bytes, 1, { model, interval: 10 }));
       assert.deepEqual(emotions, await directly(bytes, model, 10));
@@ -81,7 +81,7 @@ describe('a recording', () => {
     assert.deepEqual((await client.result(pieces)).emotions, (await client.result(whole)).emotions);
   });
 
-  test('can have any step from 1 to 60 seconds', async () => {
+  testEmbedded('can have any step from 1 to 60 seconds', async () => {
     const bytes = await file;
     for (const [interval, count] of [
       [1, 34],
@@ -94,7 +94,7 @@ describe('a recording', () => {
     }
   });
 
-  test('may miss 5 s by 50 ms, as recorders do', async () => {
+  testEmbedded('may miss 5 s by 50 ms, as recorders do', async () => {
     const { emotions } = await client.result(await client.upload(wav({ seconds: 4.96 })));
     assert.equal(emotions.length, 1);
   });
@@ -137,7 +137,7 @@ test('a large MP4 with its index at the end is read where it lies, in parts, and
     `only ${[...seen]}`,
   );
   assert.equal((await client.result(id)).emotions.length, 5);
-  while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
+  while ((await service.stores.blobs.groups()).length > 0) await sleep(10);
 });
 
 describe('a recording that cannot be used', () => {
@@ -156,7 +156,7 @@ describe('a recording that cannot be used', () => {
       if (code === 'audio_too_short') {
         assert.deepEqual([problem.min_seconds, problem.actual_seconds], [5, 4.9]);
       }
-      while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
+      while ((await service.stores.blobs.groups()).length > 0) await sleep(10);
       await problemOf(await client.prediction(id), code, 422);
     });
   }
@@ -197,7 +197,7 @@ describe('while it is processed', () => {
     assert.ok(progress > 0 && progress < 1);
     assert.equal((await client.delete(id)).status, 204);
     await problemOf(await client.prediction(id), 'not_found');
-    assert.deepEqual(await filesOf(service.dataDir), []);
+    assert.deepEqual(await service.stores.blobs.groups(), []);
     const atWork = () => classifier.stats().busy + classifier.stats().queued.asynch;
     while (atWork() > 0) await sleep(10);
   });
@@ -223,7 +223,7 @@ describe('while it is processed', () => {
   });
 });
 
-test('a full inference queue makes a recording wait, not fail', async () => {
+testEmbedded('a full inference queue makes a recording wait, not fail', async () => {
   const narrow = await Classifier.start({ workers: 1, queueLimit: 1 });
   after(() => narrow.close());
   const busy = await testApp({ SERVICE_ASYNCH_JOBS: '3' }, { classifier: narrow });
@@ -233,7 +233,7 @@ test('a full inference queue makes a recording wait, not fail', async () => {
   for (const id of ids) assert.equal((await busyClient.result(id)).emotions.length, 5);
 });
 
-test('uploads, jobs and their speed are counted', async () => {
+testEmbedded('uploads, jobs and their speed are counted', async () => {
   const text = (await service.app.inject({ url: PATHS.metrics })).body;
   const figure = (name: string) =>
     Number(

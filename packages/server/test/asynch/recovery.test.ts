@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from '../support/app.ts';
 import { Random } from '../support/random.ts';
 import { AsynchClient, filesOf } from './support/client.ts';
-import { surviveKills } from './support/crashes.ts';
+import { killed, surviveFaults } from './support/crashes.ts';
 import { longWav } from './support/long-wav.ts';
 import { ServerProcess } from './support/server-process.ts';
 
 test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
   const server = new ServerProcess(await tempDir(), { SERVICE_WORKERS: '1' });
-  const report = await surviveKills(server, 4, new Random(42));
-  assert.deepEqual(report.kills, { upload: 2, completion: 1, processing: 1 });
+  const report = await surviveFaults(killed(server), 4, new Random(42));
+  assert.deepEqual(report.moments, { upload: 2, completion: 1, processing: 1 });
 });
 
 test('a server that is stopped in peace goes on after its next start, at once', async () => {

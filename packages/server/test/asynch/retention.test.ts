@@ -163,7 +163,7 @@ describe('what a crash leaves is cleared at the next start', () => {
     const upload = await client.send(randomBytes(1000), 1);
     const [kept] = await filesOf(service.dataDir);
     const folder = join(service.dataDir, 'uploads');
-    const long = new Date(clock.ms - HOUR);
+    const long = new Date(clock.ms - 2 * HOUR);
     for (const name of ['1-half.unfinished', '1-never-recorded']) {
       const path = join(folder, upload.request_id, name);
       await writeFile(path, 'sound');

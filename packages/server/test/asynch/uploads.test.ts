@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, ASYNCH_LIMITS, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
 import { InitiateResult as InitiateResultSchema } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
-import { testApp } from '../support/app.ts';
+import { describeEmbedded, testApp, testEmbedded } from '../support/app.ts';
 import { head, RawClient } from '../support/socket.ts';
 import { AsynchClient, filesOf, putPart } from './support/client.ts';
 import { Clock } from './support/clock.ts';
@@ -79,14 +79,14 @@ describe('initiate', () => {
     await problemOf(await client.call(ASYNCH_PATHS.initiate, { method: 'POST' }), 'bad_request');
   });
 
-  test('builds addresses on the public address, or on the one that was asked', async () => {
+  testEmbedded('builds addresses on the public address, or on the one that was asked', async () => {
     assert.ok((await begun()).url.startsWith(`${client.base}/`));
     const behind = await testApp({ SERVICE_PUBLIC_URL: 'https://voice.example.org/api' });
     const result = (await (await (await AsynchClient.of(behind)).initiate({})).json()) as InitiateResult;
     assert.ok(result.presigned_urls[0]?.url.startsWith(`https://voice.example.org/api${PATHS.asynch}/`));
   });
 
-  test('path tricks in file_name do nothing', async () => {
+  testEmbedded('path tricks in file_name do nothing', async () => {
     for (const file_name of ['../../etc/passwd', '/tmp/x', '..', 'a\0b', 'C:\\x', '%2e%2e%2f']) {
       const { request_id, url } = await begun({ file_name });
       assert.equal((await putPart(url, Buffer.from('sound'))).status, 200);
@@ -100,7 +100,7 @@ describe('initiate', () => {
   });
 });
 
-describe('a part', () => {
+describeEmbedded('a part', () => {
   test('needs no key, and is acknowledged with its MD5 in quotes', async () => {
     const { url } = await begun();
     const bytes = randomBytes(200_000);
@@ -274,7 +274,7 @@ describe('a part', () => {
   });
 });
 
-describe('the storage of a key', () => {
+describeEmbedded('the storage of a key', () => {
   test('has a limit: 413 with the figures, announced or not; deleting makes room; other keys have their own', async () => {
     const small = await testApp({ SERVICE_STORAGE_LIMIT: '100000' });
     const owner = await AsynchClient.of(small);
@@ -294,7 +294,7 @@ describe('the storage of a key', () => {
   });
 });
 
-describe('a key that is revoked', () => {
+describeEmbedded('a key that is revoked', () => {
   test('takes its upload URLs and unfinished requests with it', async () => {
     const { key, record } = await service.stores.keys.create('leaver');
     const leaver = await AsynchClient.of(service, key);
@@ -410,7 +410,7 @@ describe('complete', () => {
   });
 });
 
-test('progress of an upload is the share of its parts', async () => {
+testEmbedded('progress of an upload is the share of its parts', async () => {
   const { presigned_urls, request_id } = await begun({ part_count: 4 });
   await putPart(presigned_urls[3]?.url ?? '', Buffer.from('x'));
   const response = await client.prediction(request_id);
@@ -443,7 +443,7 @@ test('an identifier that is none is refused in words', async () => {
   await problemOf(await client.delete(randomUUID()), 'not_found');
 });
 
-test('deleting an upload while a part arrives leaves nothing', async () => {
+testEmbedded('deleting an upload while a part arrives leaves nothing', async () => {
   const { url, request_id } = await begun();
   const { pathname, search, port } = new URL(url);
   const raw = new RawClient(Number(port)).send(head('PUT', pathname + search, { 'content-length': 1000 }));

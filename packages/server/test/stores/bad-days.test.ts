@@ -9,6 +9,7 @@ import { DATABASE_FILE } from '../../src/stores/database.ts';
 import { openLocalStores, type Stores } from '../../src/stores/local-stores.ts';
 import { openThreadedStores } from '../../src/stores/threaded-stores.ts';
 import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
+import { eventually } from './support/eventually.ts';
 import { ThreadControls, tempDir } from './support/factories.ts';
 import { mountSmallDisk } from './support/small-disk.ts';
 
@@ -28,19 +29,6 @@ async function queued(stores: Stores): Promise<string> {
   await stores.requests.addPart(id, { number: 1, blob: '1-b', etag: 'e', bytes: 1 }, LIMITS);
   await stores.requests.complete(id, new Map([[1, 'e']]));
   return id;
-}
-
-/** Calls again while the store is away. */
-async function eventually<T>(work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + 30_000;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || performance.now() > deadline) throw error;
-      await sleep(10);
-    }
-  }
 }
 
 for (const [name, open] of [
@@ -191,12 +179,13 @@ describe('the store thread', () => {
 
   test('that cannot open the database again tries until it can', async () => {
     const raw = new DatabaseSync(join(dataDir, DATABASE_FILE));
+    const { user_version } = raw.prepare('PRAGMA user_version').get() as { user_version: number };
     raw.exec('PRAGMA user_version = 999');
     await controls.threads[0]?.terminate();
     while (errors.length < 3) await sleep(5);
     assert.match(errors.at(-1)?.message ?? '', /newer version/);
     await assert.rejects(stores.requests.countByState(), StoreUnavailableError);
-    raw.exec('PRAGMA user_version = 3');
+    raw.exec(`PRAGMA user_version = ${user_version}`);
     raw.close();
     assert.deepEqual(await eventually(() => stores.requests.countByState()), {});
   });

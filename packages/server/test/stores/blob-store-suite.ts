@@ -150,11 +150,10 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.equal(told, true);
     });
 
-    test('while a blob is written it is listed and cannot be read', async () => {
+    test('while a blob is written it cannot be read', async () => {
       const bytes = (async function* () {
         yield randomBytes(10);
         await assert.rejects(read('g', '1-a'));
-        assert.equal((await other.list('g')).length, 1);
       })();
       await store.write('g', '1-a', bytes);
       assert.deepEqual(await names('g'), ['1-a']);

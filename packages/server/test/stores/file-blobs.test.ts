@@ -28,6 +28,17 @@ async function* from(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
 const isUnavailable = (words: RegExp) => (error: unknown) =>
   error instanceof StoreUnavailableError && words.test(error.reason);
 
+test('while a blob is written it takes room, so it is listed', async () => {
+  const dataDir = await tempDir();
+  const store = new FileBlobStore(join(dataDir, 'uploads'), await Presigner.open(dataDir));
+  const bytes = (async function* () {
+    yield randomBytes(10);
+    assert.equal((await store.list('g')).length, 1);
+  })();
+  await store.write('g', '1-a', bytes);
+  assert.equal((await store.list('g')).length, 1);
+});
+
 test('recordings can be read by their owner alone', async () => {
   const dataDir = await tempDir();
   const store = new FileBlobStore(join(dataDir, 'uploads'), await Presigner.open(dataDir));
@@ -55,7 +66,11 @@ test('a disk that is full or write-protected is said in words, leaves no half of
     disk.empty();
     await store.write('g', '2-b', from(randomBytes(9_000)));
     disk.protect(true);
-    for (const refused of [store.write('g', '3-c', from()), store.erase('g', '1-a'), store.checkWritable()]) {
+    for (const refused of [
+      () => store.write('g', '3-c', from()),
+      () => store.erase('g', '1-a'),
+      () => store.checkWritable(),
+    ]) {
       await assert.rejects(refused, isUnavailable(/cannot be written to/));
     }
     const read = [];

@@ -277,7 +277,8 @@ const steps: fc.Arbitrary<Step>[] = [
   ),
 ];
 
-export function requestStateMachineSuite(factory: StoresFactory): void {
+/** `numRuns`: fewer where each step takes longer. */
+export function requestStateMachineSuite(factory: StoresFactory, numRuns = 50): void {
   test(`whatever the order of steps, deaths and delays, requests in ${factory.name} do what the state machine says`, async () => {
     const stores = await factory.make();
     const sides = [(await stores.open()).requests, (await stores.open()).requests];
@@ -290,7 +291,7 @@ export function requestStateMachineSuite(factory: StoresFactory): void {
             commands,
           );
         }),
-        { seed: 20_300_101, numRuns: 50 },
+        { seed: 20_300_101, numRuns },
       );
     } finally {
       await stores.close();

@@ -71,10 +71,146 @@ export function requestStoreSuite(factory: StoresFactory): void {
       };
       const created = await store.create(request);
       const createdAt = stores.now();
-      const expected = { ...request, state: 'uploading', progress: 0, createdAt, expiresAt: createdAt + DAY };
+      const expected = {
+        ...request,
+        channels: 'mix',
+        label: null,
+        webhookUrl: null,
+        durationSeconds: null,
+        state: 'uploading',
+        progress: 0,
+        createdAt,
+        expiresAt: createdAt + DAY,
+      };
       assert.deepEqual(created, expected);
       assert.deepEqual(await other.find(request.id), expected);
       assert.equal(await other.find(randomUUID()), null);
+    });
+
+    test('what the caller says of a request comes back, and goes with it', async () => {
+      const said = { channels: 'separate', label: 'Monday', webhookUrl: 'https://example.org/h' } as const;
+      const id = await queued(said);
+      const found = await other.find(id);
+      assert.deepEqual(
+        { channels: found?.channels, label: found?.label, webhookUrl: found?.webhookUrl },
+        said,
+      );
+      const { request, lease } = await claim();
+      assert.equal(request.channels, 'separate');
+      await store.finish(id, lease, { result: '{}' }, 61.5);
+      assert.equal((await other.find(id))?.durationSeconds, 61.5);
+      stores.advance(DAY);
+      await store.expire();
+      assert.doesNotMatch(JSON.stringify(await other.find(id)), /separate|Monday|example|61\.5/);
+    });
+
+    describe('with an idempotency key', () => {
+      const once = { key: 'key', query: 'query' };
+      const make = (more: Partial<NewRequest> = {}): NewRequest => ({
+        id: randomUUID(),
+        owner: 'somebody',
+        uploadId: randomUUID(),
+        model: '5emotions',
+        intervalSeconds: 7,
+        partCount: 1,
+        ...more,
+      });
+      const made = async (request: NewRequest, idempotency = once, from = store) => {
+        const answer = await from.createOnce(request, idempotency);
+        return 'request' in answer ? [answer.request.id, answer.isNew] : answer.inUse;
+      };
+
+      test('the same call makes one request, from however many sides it comes at once', async () => {
+        const calls = Array.from({ length: 10 }, (_, i) => made(make(), once, i % 2 ? store : other));
+        const answers = await Promise.all(calls);
+        assert.equal(new Set(answers.map(([id]) => id)).size, 1);
+        assert.equal(answers.filter(([, isNew]) => isNew === true).length, 1);
+        assert.deepEqual(await store.countByState(), { uploading: 1 });
+      });
+
+      test('another query is refused; another owner is another matter', async () => {
+        await made(make());
+        assert.equal(await made(make(), { ...once, query: 'other' }), 'other_query');
+        const theirs = make({ owner: 'somebody else' });
+        assert.deepEqual(await made(theirs), [theirs.id, true]);
+      });
+
+      test('it is free again when the request was deleted or has expired, swept or not', async () => {
+        const [first, second, third] = [make(), make(), make()];
+        await made(first);
+        await store.delete(first.id, 'somebody');
+        assert.deepEqual(await made(second), [second.id, true]);
+        stores.advance(DAY);
+        assert.deepEqual(await made(third), [third.id, true]);
+        assert.equal(await stateOf(second.id), 'expired');
+      });
+
+      test('a call that is still running is waited for; one that broke off leaves no trace', async () => {
+        const [first, second, third] = [make(), make(), make()].map((one) => ({
+          ...one,
+          uploadLeaseMs: LEASE,
+        }));
+        assert.ok(first && second && third);
+        await made(first);
+        assert.equal(await made(second), 'still_running');
+        stores.advance(LEASE - 1);
+        await other.renewUpload(first.id, { leaseMs: LEASE });
+        stores.advance(LEASE - 1);
+        assert.equal(await made(second), 'still_running');
+        stores.advance(2);
+        assert.deepEqual(await made(second), [second.id, true]);
+        assert.equal(await stateOf(first.id), undefined);
+        await store.addPart(second.id, part(1), LIMITS);
+        await store.complete(second.id, named(1));
+        stores.advance(10 * LEASE);
+        await store.expire();
+        assert.deepEqual(await made(third), [second.id, false], 'it has arrived, so it cannot break off');
+        const lost = await uploading({ uploadLeaseMs: LEASE });
+        const slow = await uploading();
+        stores.advance(LEASE + 1);
+        await store.expire();
+        assert.deepEqual([await stateOf(lost), await stateOf(slow)], [undefined, 'uploading']);
+      });
+    });
+
+    test('a list has the requests of one owner, newest first, page by page, in one state or in all', async () => {
+      const ids: string[] = [];
+      for (let i = 0; i < 5; i++) {
+        ids.unshift(await uploading({ label: `number ${i}`, partCount: 2 }));
+        stores.advance(i % 2); // some in the same millisecond
+      }
+      const waiting = await queued();
+      await uploading({ owner: 'somebody else' });
+      await store.delete(await uploading(), 'somebody');
+      await store.addPart(ids[0] ?? '', part(1), LIMITS);
+      const all = await other.list('somebody', { limit: 10 });
+      const byTime = (a: (typeof all)[0], b: (typeof all)[0]) =>
+        b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+      assert.deepEqual(all, all.toSorted(byTime));
+      assert.deepEqual(all.map(({ id }) => id).sort(), [...ids, waiting].sort());
+      assert.equal(all.find(({ id }) => id === ids[0])?.progress, 0.5);
+      assert.equal(all.find(({ id }) => id === ids[0])?.label, 'number 4');
+      const pages = [];
+      for (let after: (typeof all)[0] | undefined; ; ) {
+        const page = await store.list('somebody', { limit: 4, after });
+        if (page.length === 0) break;
+        pages.push(page.length);
+        after = page.at(-1);
+      }
+      assert.deepEqual(pages, [4, 2]);
+      const only = await store.list('somebody', { limit: 10, state: 'queued' });
+      assert.deepEqual(
+        only.map(({ id }) => id),
+        [waiting],
+      );
+      stores.advance(DAY);
+      assert.deepEqual(await store.list('somebody', { limit: 10 }), []);
+      await store.expire();
+      const past = await store.list('somebody', { limit: 10, state: 'expired' });
+      assert.deepEqual(new Set(past.map(({ state }) => state)), new Set(['expired']));
+      assert.equal(past.length, 6);
+      stores.advance(DAY);
+      assert.deepEqual(await store.list('somebody', { limit: 10, state: 'expired' }), []);
     });
 
     describe('parts', () => {
@@ -124,6 +260,24 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await store.delete(second, 'somebody');
         assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 50, bytesOfOwner: 50 });
         assert.equal((await store.addPart(third, part(2, 50), LIMITS)).added, true);
+      });
+
+      test('can be told all at once, in place of those there were, within the same limits', async () => {
+        const id = await uploading({ partCount: 3 });
+        await store.addPart(await uploading(), part(1, 90), LIMITS);
+        await store.addPart(await uploading(), part(1, 70), LIMITS);
+        await store.addPart(id, part(2, 50), LIMITS);
+        const tooLarge = await other.setParts(id, [part(1, 60), part(2, 41)], LIMITS);
+        assert.deepEqual(tooLarge, { added: false, why: 'file_too_large' });
+        const tooMuch = await other.setParts(id, [part(1, 50), part(2, 41)], LIMITS);
+        assert.deepEqual(tooMuch, { added: false, why: 'storage_limit', usedBytes: 160 });
+        assert.equal((await store.parts(id)).length, 1, 'what is refused changes nothing');
+        const all = [part(1, 50), part(3, 40)];
+        assert.deepEqual(await other.setParts(id, all, LIMITS), { added: true, replaced: null });
+        assert.deepEqual(await store.parts(id), all);
+        assert.deepEqual(await store.usage(id, 9), { bytesOfOtherParts: 90, bytesOfOwner: 250 });
+        const closed = await queued({ owner: 'somebody else' });
+        assert.deepEqual(await store.setParts(closed, all, LIMITS), { added: false, why: 'not_uploading' });
       });
 
       test('no longer change once it is queued', async () => {

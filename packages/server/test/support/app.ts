@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { Classifier } from '@undertone/classifier';
 import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@undertone/contract';
 import { Problem as ProblemSchema } from '@undertone/contract/schemas';
@@ -34,6 +34,22 @@ export interface TestApp {
   listen(): Promise<{ port: number; url: string }>;
 }
 
+/** Settings of new stores for each app, where the suites of this test file do not run over the embedded ones. */
+let otherStores: (() => Promise<Record<string, string>>) | undefined;
+
+export function runOver(newStores: () => Promise<Record<string, string>>): void {
+  otherStores = newStores;
+}
+
+/** What only the embedded stores do: parts come to this server, and lie in the data folder. */
+export function testEmbedded(name: string, body: () => Promise<void>): void {
+  if (otherStores === undefined) test(name, body);
+}
+
+export function describeEmbedded(name: string, suite: () => void): void {
+  if (otherStores === undefined) describe(name, suite);
+}
+
 let classifier: Promise<Classifier> | undefined;
 
 /** The real model, one thread, once for each test file. Without ffmpeg, as on a machine that has none. */
@@ -61,7 +77,12 @@ export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' |
 export async function testApp(env: Record<string, string> = {}, options: TestOptions = {}): Promise<TestApp> {
   const { now } = options;
   const dataDir = options.dataDir ?? (await tempDir());
-  const settings = readSettings({ SERVICE_DATA_DIR: dataDir, SERVICE_LOG_LEVEL: 'silent', ...env });
+  const settings = readSettings({
+    SERVICE_DATA_DIR: dataDir,
+    SERVICE_LOG_LEVEL: 'silent',
+    ...(await otherStores?.()),
+    ...env,
+  });
   const kind = options.kind ?? (now === undefined ? 'thread' : 'local');
   const stores = await openStores(settings, { kind, ...(now && { now }) });
   const { key } = await stores.keys.create('test');
@@ -81,6 +102,7 @@ export async function testApp(env: Record<string, string> = {}, options: TestOpt
     app.server.closeAllConnections();
     await closed;
     await services.processor.stop();
+    await services.webhooks.stop();
     await sweep.stop();
     await services.authenticator.close();
     metrics.close();

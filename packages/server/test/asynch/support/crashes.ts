@@ -1,4 +1,4 @@
-// Uploads to a server that is killed again and again, by a client that never sends twice what was acknowledged.
+// Uploads to a service that breaks again and again, by a client that never sends twice what was acknowledged.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AsynchResult, InitiateResult } from '@undertone/contract';
@@ -7,12 +7,44 @@ import { wav } from '../../support/wav.ts';
 import { AsynchClient, filesOf, putPart } from './client.ts';
 import type { ServerProcess } from './server-process.ts';
 
+/** What breaks, and what may be left of it in the end. */
+export interface Victim {
+  readonly key: string;
+  /** Where to reach it now. */
+  readonly url: string;
+  start(): Promise<void>;
+  /** Something breaks, and is brought back. The answer says what. */
+  fail(random: Random): Promise<string>;
+  /** Recordings that are still stored. */
+  left(): Promise<string[]>;
+  end(): Promise<void>;
+}
+
+/** One server, killed. */
+export function killed(server: ServerProcess): Victim {
+  return {
+    key: server.key,
+    get url() {
+      return server.url;
+    },
+    start: () => server.start(),
+    fail: async () => {
+      await server.end('SIGKILL');
+      await server.start();
+      return 'server';
+    },
+    left: () => filesOf(server.dataDir),
+    end: () => server.end('SIGKILL'),
+  };
+}
+
 export const MOMENTS = ['upload', 'completion', 'processing'] as const;
 export type Moment = (typeof MOMENTS)[number];
 
 export interface CrashReport {
   uploads: number;
-  kills: Record<Moment, number>;
+  moments: Record<Moment, number>;
+  faults: Record<string, number>;
   identical: number;
 }
 
@@ -29,10 +61,10 @@ const FILES = [
 ];
 const PART_BYTES = 300_000;
 
-/** As many uploads as kills; every one must end with the result of an undisturbed run, and no file may stay. */
-export async function surviveKills(
-  server: ServerProcess,
-  kills: number,
+/** As many uploads as faults; every one must end with the result of an undisturbed run, and no recording may stay. */
+export async function surviveFaults(
+  victim: Victim,
+  faults: number,
   random: Random,
   say: (line: string) => void = () => undefined,
 ): Promise<CrashReport> {
@@ -45,80 +77,80 @@ export async function surviveKills(
   );
   const report: CrashReport = {
     uploads: 0,
-    kills: { upload: 0, completion: 0, processing: 0 },
+    moments: { upload: 0, completion: 0, processing: 0 },
+    faults: {},
     identical: 0,
   };
-  await server.start();
+  await victim.start();
   try {
     const expected: AsynchResult['emotions'][] = [];
-    const undisturbed = new AsynchClient(server.url, server.key);
+    const undisturbed = new AsynchClient(victim.url, victim.key);
     for (const file of files) {
       expected.push((await undisturbed.result(await undisturbed.upload(file, 3))).emotions);
     }
-    for (let i = 0; i < kills; i++) {
+    for (let i = 0; i < faults; i++) {
       const moment = MOMENTS[i % MOMENTS.length] as Moment;
       const plan: Plan = {
         file: random.integer(0, files.length - 1),
         moment,
         delayMs: random.integer(0, { upload: 25, completion: 12, processing: 900 }[moment]),
       };
-      say(`${i + 1}: kill during ${moment}, after ${plan.delayMs} ms`);
-      const emotions = await uploadAndKill(server, files[plan.file] as Buffer, plan);
+      const { emotions, broken } = await uploadAndFail(victim, files[plan.file] as Buffer, plan, random);
+      say(`${i + 1}: ${broken} during ${moment}, after ${plan.delayMs} ms`);
       if (same(emotions, expected[plan.file] ?? [])) report.identical++;
       report.uploads++;
-      report.kills[moment]++;
+      report.moments[moment]++;
+      report.faults[broken] = (report.faults[broken] ?? 0) + 1;
     }
-    await nothingLeft(server.dataDir);
+    await nothingLeft(victim);
     return report;
   } finally {
-    await server.end('SIGKILL');
+    await victim.end();
   }
 }
 
-async function uploadAndKill(
-  server: ServerProcess,
+async function uploadAndFail(
+  victim: Victim,
   file: Buffer,
   { moment, delayMs }: Plan,
-): Promise<AsynchResult['emotions']> {
-  const client = new AsynchClient(server.url, server.key);
+  random: Random,
+): Promise<{ emotions: AsynchResult['emotions']; broken: string }> {
+  const client = () => new AsynchClient(victim.url, victim.key);
   const partCount = Math.ceil(file.length / PART_BYTES);
-  const begun = (await (await client.initiate({ part_count: partCount })).json()) as InitiateResult;
-  let killed: Promise<void> | undefined;
-  function killSoon(): void {
-    killed ??= sleep(delayMs)
-      .then(() => server.end('SIGKILL'))
-      .then(() => server.start());
+  const begun = (await (await client().initiate({ part_count: partCount })).json()) as InitiateResult;
+  let failing: Promise<string> | undefined;
+  function failSoon(): void {
+    failing ??= sleep(delayMs).then(() => victim.fail(random));
   }
   /** Tries until there is an answer; a server that is away or busy gives none. */
   async function insist(call: () => Promise<Response>): Promise<Response> {
     for (;;) {
       const response = await call().catch(() => null);
       if (response !== null && response.status !== 503) return response;
-      await killed;
       await sleep(20);
     }
   }
 
   const parts: { PartNumber: number; ETag: string }[] = [];
-  const killAt = Math.floor(partCount / 2);
+  const failAt = Math.floor(partCount / 2);
   for (const { part_number, url } of begun.presigned_urls) {
     const bytes = file.subarray((part_number - 1) * PART_BYTES, part_number * PART_BYTES);
-    if (moment === 'upload' && part_number - 1 === killAt) killSoon();
+    if (moment === 'upload' && part_number - 1 === failAt) failSoon();
     const answer = await insist(() => putPart(url, bytes));
     assert.equal(answer.status, 200);
     parts.push({ PartNumber: part_number, ETag: answer.headers.get('etag') ?? '' });
   }
-  await (moment === 'upload' ? killed : undefined);
-  if (moment === 'completion') killSoon();
+  await (moment === 'upload' ? failing : undefined);
+  if (moment === 'completion') failSoon();
   // Names every part by what it was acknowledged with: one that is missing would be a 400.
-  const completed = await insist(() => client.complete({ ...begun, parts }));
+  const completed = await insist(() => client().complete({ ...begun, parts }));
   assert.equal(completed.status, 200, await completed.text());
-  if (moment === 'processing') killSoon();
-  await killed;
-  return (await client.result(begun.request_id)).emotions;
+  if (moment === 'processing') failSoon();
+  const broken = (await failing) ?? 'nothing';
+  return { emotions: (await client().result(begun.request_id)).emotions, broken };
 }
 
-function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
+export function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
   const shape = (list: AsynchResult['emotions']) => list.map(({ t, emotion }) => `${t} ${emotion}`);
   assert.deepEqual(shape(actual), shape(expected));
   // Windows that shared a batch may differ in the last bits, which can turn a rounding over.
@@ -128,9 +160,9 @@ function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions
   return actual.every(({ confidence }, i) => confidence === expected[i]?.confidence);
 }
 
-async function nothingLeft(dataDir: string): Promise<void> {
-  for (let tries = 0; (await filesOf(dataDir)).length > 0; tries++) {
-    assert.ok(tries < 100, `left behind: ${await filesOf(dataDir)}`);
+export async function nothingLeft(victim: Victim): Promise<void> {
+  for (let tries = 0; (await victim.left()).length > 0; tries++) {
+    assert.ok(tries < 100, `left behind: ${await victim.left()}`);
     await sleep(100);
   }
 }

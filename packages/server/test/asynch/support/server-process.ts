@@ -38,7 +38,8 @@ export class ServerProcess {
         this.#port = address[1];
         return;
       }
-      if (child.exitCode !== null) throw new Error(`the server ended: ${output}`);
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`the server ended: ${output}`);
       await sleep(10);
     }
   }

@@ -1,0 +1,79 @@
+// Does what the README says, in an empty folder, as somebody new would: how long until the first answer? See ../README.md.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { DEFAULT_PORT } from '@undertone/contract';
+import { chromium } from 'playwright-core';
+import { blocksOf } from '../../packages/cli/test/support/documents.ts';
+import { ROOT } from '../../packages/cli/test/support/undertone.ts';
+import { freePort, isReady } from '../../packages/server/test/support/ready.ts';
+import { describeMachine, Limits, rounded } from '../support/report.ts';
+
+const LIMIT_SECONDS = 60;
+
+const run = promisify(execFile);
+const folder = await mkdtemp(join(tmpdir(), 'undertone-first-hour-'));
+const clone = join(folder, 'undertone');
+const port = await freePort();
+const onItsPort = (text: string) => text.replaceAll(String(DEFAULT_PORT), String(port));
+const { HOME = '', PATH = '', CHROMIUM = '/usr/bin/chromium' } = process.env;
+// The machine's own Node, not the one that runs this.
+const path = PATH.split(':').filter((entry) => !entry.startsWith(ROOT));
+const env = { HOME, PATH: path.join(':'), SERVICE_PORT: String(port) };
+const limits = new Limits();
+const started = performance.now();
+const seconds = () => rounded((performance.now() - started) / 1000);
+
+await run('git', ['clone', '--quiet', ROOT, clone]);
+const cloned = seconds();
+const server = spawn('make', ['serve'], {
+  cwd: clone,
+  env,
+  detached: true,
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const ended = once(server, 'close');
+server.stdout.resume();
+try {
+  while (!(await isReady(`http://127.0.0.1:${port}`))) {
+    if (server.exitCode !== null) throw new Error('make serve ended');
+    await sleep(100);
+  }
+  const ready = seconds();
+  const [, link = ''] = (await readFile(join(clone, '.undertone', 'first-key'), 'utf8')).split('\n');
+
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  const page = await browser.newPage();
+  await page.goto(link);
+  await page.getByRole('button', { name: 'angry-' }).first().click();
+  await page.getByRole('table').waitFor();
+  const answered = seconds();
+  await browser.close();
+  limits.atMost('from git clone to an emotion on the page', answered, LIMIT_SECONDS, ' s');
+
+  const commands = blocksOf('README.md').filter(({ language, mark }) => language === 'sh' && mark === '');
+  for (const { text, line } of commands) {
+    // One shell for each, as if somebody came back the next day; the key is made again where it is needed.
+    const key = `export SERVICE_API_KEY=\${SERVICE_API_KEY:-$(npx undertone keys create again 2>/dev/null)}`;
+    await run('bash', ['-euo', 'pipefail', '-c', `${key}\n${onItsPort(text)}`], { cwd: clone, env }).catch(
+      (error: Error) => limits.miss(`README line ${line}: ${error.message}`),
+    );
+  }
+  const report = {
+    machine: describeMachine(),
+    cloned,
+    ready,
+    answered_on_the_page: answered,
+    commands: commands.length,
+  };
+  console.log(JSON.stringify(report));
+} finally {
+  if (server.exitCode === null && server.pid !== undefined) process.kill(-server.pid, 'SIGTERM');
+  await ended;
+  await rm(folder, { recursive: true, force: true });
+}
+limits.conclude();

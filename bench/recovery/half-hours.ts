@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AsynchResult } from '@undertone/contract';
+import { AsynchClient } from '../../packages/server/test/asynch/support/client.ts';
+import { nothingLeft, same } from '../../packages/server/test/asynch/support/crashes.ts';
+import { longWav } from '../../packages/server/test/asynch/support/long-wav.ts';
+import type { Random } from '../../packages/server/test/support/random.ts';
+import { FAULTS, SeveralMachines } from './several-machines.ts';
+
+const SECONDS = 1_800;
+const WITHIN_MS = 20 * 60_000;
+
+/** Half hours, uploaded at both API processes; while they are processed each thing breaks once. All end alike. */
+export async function halfHours(
+  recordings: number,
+  random: Random,
+  say: (line: string) => void,
+): Promise<void> {
+  const machines = await SeveralMachines.prepare();
+  await machines.start();
+  try {
+    const client = () => new AsynchClient(machines.url, machines.key);
+    const recording = longWav(SECONDS);
+    const start = performance.now();
+    const ids: string[] = [];
+    for (let i = 0; i < recordings; i++) ids.push(await client().upload(recording, 6));
+    for (const fault of FAULTS) {
+      await sleep(2_000);
+      await machines.break(fault, random);
+    }
+    const results: AsynchResult['emotions'][] = [];
+    for (const id of ids) {
+      const response = await client().settled(id, WITHIN_MS);
+      assert.equal(response.status, 200, await response.clone().text());
+      results.push(((await response.json()) as AsynchResult).emotions);
+    }
+    assert.equal(results[0]?.length, SECONDS / 5);
+    for (const emotions of results) same(emotions, results[0] ?? []);
+    await nothingLeft(machines);
+    const seconds = Math.round((performance.now() - start) / 1000);
+    say(
+      `${recordings} half-hour recordings while ${FAULTS.join(', ')} broke: all finished alike, in ${seconds} s.`,
+    );
+  } finally {
+    await machines.end();
+  }
+}

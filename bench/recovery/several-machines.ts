@@ -1,0 +1,83 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openS3 } from '../../packages/server/src/index.ts';
+import type { Victim } from '../../packages/server/test/asynch/support/crashes.ts';
+import { ServerProcess } from '../../packages/server/test/asynch/support/server-process.ts';
+import type { Random } from '../../packages/server/test/support/random.ts';
+import { SharedStores } from '../support/shared-stores.ts';
+
+export const FAULTS = ['worker', 'api', 'postgres'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** Two API processes and two workers over one PostgreSQL and one S3. S3 is the one thing that does not fail. */
+export class SeveralMachines implements Victim {
+  readonly stores: SharedStores;
+  readonly #dataDir: string;
+  readonly #apis: readonly ServerProcess[];
+  readonly #workers: readonly ServerProcess[];
+  #calls = 0;
+
+  static async prepare(): Promise<SeveralMachines> {
+    return new SeveralMachines(
+      await SharedStores.start(),
+      await mkdtemp(join(tmpdir(), 'undertone-recovery-')),
+    );
+  }
+
+  private constructor(stores: SharedStores, dataDir: string) {
+    this.stores = stores;
+    this.#dataDir = dataDir;
+    const two = (SERVICE_ROLE: string) =>
+      [1, 2].map(() => new ServerProcess(dataDir, { ...stores.env, SERVICE_ROLE, SERVICE_WORKERS: '1' }));
+    this.#apis = two('api');
+    this.#workers = two('worker');
+  }
+
+  get key(): string {
+    return this.#apis[0]?.key ?? '';
+  }
+
+  /** One API process after the other, as behind a load balancer. */
+  get url(): string {
+    return this.#apis[this.#calls++ % this.#apis.length]?.url ?? '';
+  }
+
+  async start(): Promise<void> {
+    await Promise.all([...this.#apis, ...this.#workers].map((process) => process.start()));
+  }
+
+  fail(random: Random): Promise<Fault> {
+    return this.break(FAULTS[random.integer(0, FAULTS.length - 1)] as Fault, random);
+  }
+
+  async break(fault: Fault, random: Random): Promise<Fault> {
+    const { cluster } = this.stores;
+    if (fault === 'postgres') {
+      await cluster.stopServer();
+      await cluster.startServer();
+    } else {
+      const among = fault === 'api' ? this.#apis : this.#workers;
+      const process = among[random.integer(0, among.length - 1)];
+      await process?.end('SIGKILL');
+      await process?.start();
+    }
+    return fault;
+  }
+
+  async left(): Promise<string[]> {
+    const { SERVICE_S3_BUCKET: s3Bucket = '', SERVICE_S3_ENDPOINT: s3Endpoint = '' } = this.stores.env;
+    const store = await openS3({ s3Bucket, s3Endpoint });
+    try {
+      return await store.groups();
+    } finally {
+      store.close();
+    }
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#apis, ...this.#workers].map((process) => process.end('SIGKILL')));
+    await this.stores.stop();
+    await rm(this.#dataDir, { recursive: true, force: true });
+  }
+}

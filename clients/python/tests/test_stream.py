@@ -1,0 +1,185 @@
+"""Live audio, against the real server: written in pieces, killed in mid-stream, refused."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from undertone_client import (
+    AsyncEmotionClient,
+    ConfigError,
+    EmotionClient,
+    MissingPackageError,
+    RequestFailedError,
+    StreamPrediction,
+)
+
+from .support.real_server import RealServer
+from .support.talk import RATE, talk, wav
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+VOICE = talk(12)[44:]
+SECOND = 2 * RATE
+
+both = pytest.mark.parametrize("kind", [EmotionClient, AsyncEmotionClient], ids=["sync", "async"])
+
+
+def pieces(sound: bytes, size: int = 3201) -> Iterator[bytes]:
+    for at in range(0, len(sound), size):
+        yield sound[at : at + size]
+
+
+def heard(kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings: Any) -> list[StreamPrediction]:
+    """All predictions, by either client."""
+    if kind is EmotionClient:
+        with EmotionClient(**server) as client, client.stream(sample_rate=RATE, **settings) as stream:
+            return list(stream.feed(sound))
+
+    async def listen() -> list[StreamPrediction]:
+        client = AsyncEmotionClient(**server)
+        async with client, client.stream(sample_rate=RATE, **settings) as stream:
+            return [prediction async for prediction in stream.feed(sound)]
+
+    return asyncio.run(listen())
+
+
+@both
+def test_samples_written_are_heard_as_the_discrete_interface_hears_them(kind: type, real: RealServer) -> None:
+    predictions = heard(kind, real.settings, pieces(VOICE), model="7emotions")
+    assert [(item.t, item.start, item.end) for item in predictions] == [
+        ("00:00", 0, 5),
+        ("00:05", 5, 10),
+        ("00:07", 7, 12),
+    ]
+    with EmotionClient(**real.settings) as client:
+        discrete = client.discrete.emotions(wav(VOICE[: 5 * SECOND], RATE), model="7emotions")
+    assert predictions[0].main_emotion == discrete.main_emotion
+    assert predictions[0].all_predictions == discrete.all_predictions
+    assert predictions[0].to_dict()["speech_seconds"] > 1
+
+
+@both
+def test_two_channels_and_an_interval_of_their_own(kind: type, real: RealServer) -> None:
+    stereo = b"".join(VOICE[at : at + 2] * 2 for at in range(0, 6 * SECOND, 2))
+    predictions = heard(kind, real.settings, pieces(stereo), channels=2, interval=1)
+    assert [(item.end, item.channel) for item in predictions] == [(4, 0), (4, 1), (5, 0), (5, 1), (6, 0), (6, 1)]
+    assert predictions[2].all_predictions == predictions[3].all_predictions
+
+
+def test_pieces_can_come_from_an_async_iterator(real: RealServer) -> None:
+    async def listen() -> int:
+        async def microphone() -> Any:
+            for piece in pieces(VOICE[: 6 * SECOND]):
+                await asyncio.sleep(0)
+                yield piece
+
+        async with AsyncEmotionClient(**real.settings) as client, client.stream(sample_rate=RATE) as stream:
+            return len([prediction async for prediction in stream.feed(microphone())])
+
+    assert asyncio.run(listen()) == 2
+
+
+def test_one_thread_writes_while_another_reads(real: RealServer) -> None:
+    with EmotionClient(**real.settings) as client, client.stream(sample_rate=RATE) as stream:
+        found: list[StreamPrediction] = []
+        reader = threading.Thread(target=lambda: found.extend(stream))
+        reader.start()
+        for piece in pieces(VOICE):
+            stream.write(piece)
+        stream.end()
+        reader.join()
+    assert len(found) == 3
+    with pytest.raises(RequestFailedError, match="has ended"):
+        stream.write(VOICE)
+
+
+@both
+def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
+    kind: type, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("undertone_client._retry.LONGEST_MS", 500)
+    voice, half = talk(20)[44:], 6 * SECOND + 1  # in the middle of a sample
+    server = RealServer()
+    back = threading.Thread(target=server.start)
+    reconnected: list[bool] = []
+    settings: dict[str, Any] = {"sample_rate": RATE, "on_reconnect": lambda: reconnected.append(True)}
+
+    def restart() -> None:
+        server.kill()
+        back.start()
+
+    def blocking() -> list[StreamPrediction | None]:
+        with EmotionClient(**server.settings, retry_attempts=100) as client, client.stream(**settings) as stream:
+            stream.write(voice[:half])
+            before = stream.read()
+            restart()
+            for piece in pieces(voice[half:]):
+                stream.write(piece)
+            return [before, stream.read()]
+
+    async def waiting() -> list[StreamPrediction | None]:
+        client = AsyncEmotionClient(**server.settings, retry_attempts=100)
+        async with client, client.stream(**settings) as stream:
+            await stream.write(voice[:half])
+            before = await stream.read()
+            restart()
+            for piece in pieces(voice[half:]):
+                await stream.write(piece)
+            return [before, await stream.read()]
+
+    try:
+        before, after = blocking() if kind is EmotionClient else asyncio.run(waiting())
+    finally:
+        back.join()
+        server.stop()
+    assert before is not None
+    assert after is not None
+    assert (before.start, before.end) == (0, 5)
+    assert after.start >= 6
+    assert round(after.end - after.start, 6) == 5
+    assert after.speech_seconds > 1, "the sample that was cut in half must not shift the others"
+    assert reconnected
+    assert "The connection of the stream broke" in caplog.text
+    assert "The stream is connected again" in caplog.text
+
+
+@both
+def test_a_wrong_key_is_an_error_with_its_code(kind: type, real: RealServer) -> None:
+    with pytest.raises(RequestFailedError) as caught:
+        heard(kind, {**real.settings, "api_key": "wrong"}, pieces(VOICE))
+    assert (caught.value.status, caught.value.code) == (401, "invalid_api_key")
+    assert caught.value.request_id
+
+
+@both
+def test_a_microphone_that_fails_ends_the_stream_with_its_error(kind: type, real: RealServer) -> None:
+    def unplugged() -> Iterator[bytes]:
+        yield VOICE[:SECOND]
+        raise OSError("unplugged")
+
+    with pytest.raises(OSError, match="unplugged"):
+        heard(kind, real.settings, unplugged())
+
+
+def test_where_no_server_runs_the_error_says_how_to_start_one() -> None:
+    client = EmotionClient("k", base_url="http://127.0.0.1:9")
+    with client, client.stream() as stream, pytest.raises(RequestFailedError, match="No server is running"):
+        stream.write(VOICE)
+
+
+@both
+def test_options_that_make_no_sense_raise_before_anything_is_sent_all_of_them_named(kind: type) -> None:
+    with pytest.raises(ConfigError) as caught:
+        kind("k").stream(model="6emotions", sample_rate=7, encoding="mp3", channels=3, interval=11)
+    assert len(caught.value.problems) == 5
+
+
+def test_without_the_package_for_it_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "websockets", None)
+    with pytest.raises(MissingPackageError, match="pip install websockets"):
+        EmotionClient("k").stream()

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Tries the files in this folder as far as one machine can; README.md says what is and what is not tried. Debian, as root.
+# Leaves nothing behind but the Debian packages it installs. PARTS=compose,alerts tries some; KEEP=FOLDER keeps the base and the
+# layers of the image there for the next time.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
+parts=${PARTS:-image,compose,kubernetes,systemd,alerts}
+work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
+[ -n "${KEEP:-}" ] || trap 'rm -rf --one-file-system "$work"' EXIT
+
+# In namespaces of its own: what is mounted, started and listened on there is gone with it. The loop-back network is there.
+apart() {
+  unshare --mount --net --pid --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' apart "$@"
+}
+export -f apart
+
+needs() {
+  local missing=()
+  for package in "$@"; do
+    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep --quiet '^installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  echo "Installing with apt-get: ${missing[*]}"
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+base_image() {
+  debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" >"$work/debootstrap.log" ||
+    { tail "$work/debootstrap.log"; return 1; }
+  # Certificate authorities of this network, where it has its own.
+  cp --recursive /usr/local/share/ca-certificates "$work/base/usr/local/share/"
+  chroot "$work/base" update-ca-certificates >/dev/null 2>&1
+  container=$("${buildah[@]}" from scratch)
+  "${buildah[@]}" add --quiet "$container" "$work/base" / >/dev/null
+  "${buildah[@]}" commit --quiet "$container" undertone-base >/dev/null
+}
+
+image() {
+  needs buildah debootstrap iproute2 curl
+  mkdir --parents "$work/storage" "$work/run"
+  export BUILDAH_ISOLATION=chroot TMPDIR="$work"
+  buildah=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs)
+  "${buildah[@]}" inspect --type image undertone-base >/dev/null 2>&1 || base_image
+  "${buildah[@]}" build --quiet --layers --format docker --file deploy/Dockerfile --build-arg BASE=localhost/undertone-base --tag undertone . \
+    >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; return 1; }
+  container=$("${buildah[@]}" from undertone)
+  root=$("${buildah[@]}" mount "$container")
+  "${buildah[@]}" inspect --type image undertone | node deploy/image-config.ts >"$work/image.env"
+  echo "Built for $(uname --machine): $(du --summarize --human-readable "$root" "$root/app" | cut --fields=1 | paste --serial --delimiters=/ | sed 's#/# in all, of which the service #')."
+  root=$root config=$work/image.env apart bash deploy/try-image.sh
+}
+
+compose() {
+  needs iproute2 postgresql
+  WORK=$work apart bash -c 'printf "127.0.0.1 localhost postgres s3\n" >"$WORK/hosts" &&
+    mount --bind "$WORK/hosts" /etc/hosts && exec node deploy/try-compose.ts'
+}
+
+kubernetes() {
+  .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
+  # KEDA's kinds have no schema in there.
+  .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker}.yaml
+}
+
+systemd() {
+  needs systemd
+  sed "s#/opt/undertone#$PWD#g" "deploy/systemd/undertone@.service" >"$work/undertone@.service"
+  systemd-analyze verify "$work/undertone@all.service" 2>&1 | grep --fixed-strings "undertone@" && return 1
+  return 0
+}
+
+# From Debian's package without installing it, which would start a server.
+alerts() {
+  (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
+  promtool=$work/prometheus/usr/bin/promtool
+  "$promtool" check rules deploy/prometheus/undertone.rules.yml
+  "$promtool" test rules deploy/prometheus/undertone.test.yml
+  node deploy/dashboard-queries.ts >"$work/dashboard.rules.yml"
+  "$promtool" check rules "$work/dashboard.rules.yml"
+}
+
+failed=()
+for part in ${parts//,/ }; do
+  echo
+  echo "--- $part"
+  # Not in a condition: there `set -e` would not count.
+  (set -e; "$part")
+  [ $? -eq 0 ] || failed+=("$part")
+done
+echo
+for part in "${failed[@]}"; do echo "MISSED: deploy: $part"; done
+[ ${#failed[@]} -eq 0 ] && echo "All of $parts was tried and works."

@@ -1,0 +1,12 @@
+// The configuration of an image, as `buildah inspect` prints it, as shell variables for try-image.sh.
+import { text } from 'node:stream/consumers';
+
+const { Docker } = JSON.parse(await text(process.stdin));
+const { Env, User, Entrypoint, Cmd, Healthcheck, WorkingDir } = Docker.config;
+const [kind, ...health] = Healthcheck.Test;
+if (kind !== 'CMD') throw new Error('the health check is expected to need no shell');
+const quoted = (words: string[]) => words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+console.log(`user=${quoted([User])}\nfolder=${quoted([WorkingDir])}`);
+console.log(
+  `environment=(${quoted(Env)})\nstart=(${quoted([...Entrypoint, ...Cmd])})\nhealth=(${quoted(health)})`,
+);

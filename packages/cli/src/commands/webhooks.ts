@@ -1,0 +1,75 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { addServerFlags, connect } from '../client.ts';
+import { UserError } from '../user-error.ts';
+
+const TIMEOUT_MS = 15_000;
+
+const MORE = `
+\`undertone upload call.wav --webhook URL\` has the server tell that address when the result is there, by the Standard Webhooks
+specification (standardwebhooks.com). Its libraries verify the signature with the secret that \`undertone webhooks secret\` prints.
+The test event goes from this machine to the address: it shows that the address answers and verifies the signature. The server
+itself sends to https addresses, and to private ones only when SERVICE_WEBHOOK_PRIVATE allows it.
+
+Example:
+  undertone webhooks test https://example.com/undertone`;
+
+export function addWebhooks(program: Command): void {
+  const webhooks = program
+    .command('webhooks')
+    .summary('try out webhooks, and show what they are signed with')
+    .description('Webhooks: how the server tells that a result is there.')
+    .addHelpText('after', MORE);
+  const test = webhooks
+    .command('test')
+    .description('Sends a signed test event to an address, as the server would.')
+    .argument('<url>', 'the address of your receiver');
+  addServerFlags(test)
+    .addHelpText('after', MORE)
+    .action(async (url: string) => {
+      const secret = await connect(test).asynch.webhookSecret();
+      await deliver(url, secret);
+    });
+  const secret = webhooks.command('secret').description('Prints what webhooks to this key are signed with.');
+  addServerFlags(secret).action(async () => {
+    process.stdout.write(`${await connect(secret).asynch.webhookSecret()}\n`);
+  });
+}
+
+async function deliver(url: string, secret: string): Promise<void> {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new UserError(`"${url}" is not an address: give a full one that begins with https://.`);
+  }
+  const body = JSON.stringify({
+    type: 'webhook.test',
+    timestamp: new Date().toISOString(),
+    data: { request_id: '00000000-0000-0000-0000-000000000000', label: 'test', status: 'completed' },
+  });
+  const started = performance.now();
+  const headers = { 'content-type': 'application/json', ...signatureOf(secret, body) };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal }).catch(
+    (error: Error) => {
+      const { message } = (error.cause as Error | undefined) ?? error;
+      throw new UserError(`${url} cannot be reached: ${message}.`, { cause: error });
+    },
+  );
+  await response.body?.cancel();
+  const took = `${response.status} in ${Math.round(performance.now() - started)} ms`;
+  if (response.ok) {
+    process.stdout.write(`Delivered: ${url} answered ${took}.\n`);
+    return;
+  }
+  throw new UserError(
+    `${url} answered ${took}. Any 2xx means delivered; after anything else, redirects included, the server tries again later.`,
+  );
+}
+
+/** As the Standard Webhooks specification has it. */
+function signatureOf(secret: string, body: string): Record<string, string> {
+  const id = `msg_${randomUUID()}`;
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+}

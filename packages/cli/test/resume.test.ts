@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { MIB, scrambled } from '../../sdk/test/support/clients.ts';
+import { FlakyServer } from '../../sdk/test/support/flaky-server.ts';
+import { output, start, temporaryFolder, undertone } from './support/undertone.ts';
+
+const RECORDING = scrambled(9 * MIB);
+
+async function setUp(t: TestContext) {
+  const server = await FlakyServer.start();
+  t.after(() => server.stop());
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'talk.wav');
+  await writeFile(file, RECORDING);
+  const { apiKey, baseUrl } = server.settings;
+  return { server, file, env: { SERVICE_API_KEY: apiKey, SERVICE_URL: baseUrl, XDG_STATE_HOME: folder } };
+}
+
+/** Sends two parts, then gets the signal. */
+async function interrupted(
+  { server, file, env }: Awaited<ReturnType<typeof setUp>>,
+  signal: NodeJS.Signals,
+): Promise<{ code: number | null; stderr: string }> {
+  const child = start(['upload', file, '--resume'], { env });
+  const before = server.calls('part').length;
+  server.faults = ({ route }) => {
+    return route === 'part' && server.calls('part').length > before + 2 ? { kind: 'hang' } : undefined;
+  };
+  const records = join(env.XDG_STATE_HOME, 'undertone', 'uploads');
+  const isUnderWay = () =>
+    [...server.uploads.values()].some(({ parts }) => parts.size >= 2) && existsSync(records);
+  const waiting = setInterval(() => {
+    if (!isUnderWay() || readdirSync(records).length === 0) return;
+    // Once: a second Ctrl-C ends it at once.
+    clearInterval(waiting);
+    child.kill(signal);
+  }, 10);
+  const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
+  clearInterval(waiting);
+  return { code, stderr };
+}
+
+test('Ctrl-C keeps what was sent and says how to continue; --resume sends only the rest', async (t) => {
+  const context = await setUp(t);
+  const { server, file, env } = context;
+  const { code, stderr } = await interrupted(context, 'SIGINT');
+  const [requestId = ''] = server.uploads.keys();
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^undertone: Stopped at \d+ %\.\nContinue within 24 hours: the same command with --resume\.\n/m,
+  );
+  assert(stderr.includes(`\`undertone delete ${requestId}\``));
+  const arrived = server.uploads.get(requestId)?.parts.size ?? 0;
+  assert(arrived >= 1, 'something had arrived');
+  server.faults = () => undefined;
+  server.seen.length = 0;
+  const resumed = await undertone(['upload', file, '--resume'], { env });
+  assert.deepEqual([resumed.code, resumed.stdout], [0, `${requestId}\n`], resumed.stderr);
+  assert.equal(server.calls('part').length, 5 - arrived);
+  assert(server.assembled(requestId).equals(RECORDING));
+  // Done already: the same request, and nothing is sent.
+  const again = await undertone(['upload', file, '--resume'], { env });
+  assert.equal(again.stdout, `${requestId}\n`);
+  assert.equal(server.calls('part').length, 5 - arrived);
+});
+
+test('an upload that was killed is found by the checksum of the file; another file or model is another upload', async (t) => {
+  const context = await setUp(t);
+  const { server, file, env } = context;
+  await interrupted(context, 'SIGKILL');
+  const [requestId = ''] = server.uploads.keys();
+  server.faults = () => undefined;
+  const renamed = join(file, '..', 'renamed.wav');
+  await writeFile(renamed, RECORDING);
+  const other = await undertone(['upload', renamed, '--resume', '--model', '7emotions'], { env });
+  assert.notEqual(other.stdout, `${requestId}\n`);
+  assert.equal((await undertone(['upload', renamed, '--resume'], { env })).stdout, `${requestId}\n`);
+  server.uploads.clear();
+  const expired = await undertone(['upload', file, '--resume'], { env });
+  assert.equal(expired.code, 0);
+  assert.match(expired.stderr, /has expired\. Starting again/);
+});

@@ -1,0 +1,74 @@
+import { LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
+
+/** A file that somebody gave us, and what the browser can tell about it. */
+export interface Recording {
+  readonly file: File;
+  /** For the player. */
+  readonly url: string;
+  /** Undefined where the browser cannot read the format. */
+  readonly seconds?: number;
+  /** The loudest sample of each of many short stretches, for each channel; empty where it was not decoded. */
+  readonly peaks: readonly Float32Array[];
+}
+
+/** Decoding takes many times the memory of the file: a larger one is played, but not drawn. */
+const MOST_DECODED_BYTES = 48 * 1024 * 1024;
+/** Only the outline is drawn, so the lowest rate that every browser has is enough. */
+const DECODED_RATE = 8_000;
+const PEAKS = 1_200;
+
+export async function openRecording(file: File): Promise<Recording> {
+  const url = URL.createObjectURL(file);
+  if (file.size > MOST_DECODED_BYTES) return { file, url, peaks: [] };
+  try {
+    const decoder = new OfflineAudioContext(1, 1, DECODED_RATE);
+    const sound = await decoder.decodeAudioData(await file.arrayBuffer());
+    const channels = Array.from({ length: sound.numberOfChannels }, (_, i) => sound.getChannelData(i));
+    return { file, url, seconds: sound.duration, peaks: channels.map((samples) => peaksOf(samples, PEAKS)) };
+  } catch {
+    // The server may still read it.
+    return { file, url, peaks: [] };
+  }
+}
+
+export function peaksOf(samples: Float32Array, count: number): Float32Array {
+  const peaks = new Float32Array(Math.min(count, samples.length));
+  for (let i = 0; i < samples.length; i++) {
+    const at = Math.floor((i * peaks.length) / samples.length);
+    peaks[at] = Math.max(peaks[at] ?? 0, Math.abs(samples[i] ?? 0));
+  }
+  return peaks;
+}
+
+/** Two channels that look alike are one voice recorded twice: no reason to hear them apart. */
+export function channelsDiffer({ peaks: [first, second] }: Recording): boolean {
+  if (first === undefined) return true; // not decoded: nobody knows
+  if (second === undefined) return false;
+  return first.some((peak, i) => Math.abs(peak - (second[i] ?? 0)) > 0.02);
+}
+
+export function isAtMost(seconds: number, limit: number): boolean {
+  return seconds <= limit + LENGTH_TOLERANCE_SECONDS;
+}
+
+/** 16-bit mono WAV, which is what the page keeps of a microphone. */
+export function wavOf(pieces: readonly Uint8Array<ArrayBuffer>[], sampleRate: number): Blob {
+  const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+  const header = new DataView(new ArrayBuffer(44));
+  const text = (at: number, word: string) => {
+    for (let i = 0; i < word.length; i++) header.setUint8(at + i, word.charCodeAt(i));
+  };
+  text(0, 'RIFF');
+  header.setUint32(4, 36 + bytes, true);
+  text(8, 'WAVEfmt ');
+  header.setUint32(16, 16, true);
+  header.setUint16(20, 1, true);
+  header.setUint16(22, 1, true);
+  header.setUint32(24, sampleRate, true);
+  header.setUint32(28, sampleRate * 2, true);
+  header.setUint16(32, 2, true);
+  header.setUint16(34, 16, true);
+  text(36, 'data');
+  header.setUint32(40, bytes, true);
+  return new Blob([header, ...pieces], { type: 'audio/wav' });
+}

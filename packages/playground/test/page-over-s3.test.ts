@@ -1,0 +1,40 @@
+// The page where recordings go straight from the browser to S3, as with several machines.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { talkWav } from '../../cli/test/support/talk.ts';
+import { S3_CREDENTIALS, S3Server } from '../../server/test/stores/support/s3-server.ts';
+import { testApp } from '../../server/test/support/app.ts';
+import { openPage, startBrowser } from './support/browser.ts';
+
+Object.assign(process.env, S3_CREDENTIALS);
+
+const s3 = await S3Server.start();
+after(() => s3.remove());
+const service = await testApp({
+  SERVICE_S3_BUCKET: await s3.newBucket(),
+  SERVICE_S3_ENDPOINT: s3.endpoint,
+  SERVICE_PUBLIC_URL: 'https://voice.example.org',
+});
+service.services.processor.start();
+after(() => service.services.processor.stop());
+const { url } = await service.listen();
+const browser = await startBrowser();
+
+test('the page sends a long recording straight to S3, and its policy allows that and the public address alone', async () => {
+  const { page, complaints } = await openPage(browser, `${url}/#key=${service.key}`, {
+    allowed: [s3.endpoint],
+  });
+  const puts: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'PUT') puts.push(new URL(request.url()).origin);
+  });
+  const buffer = talkWav(21);
+  await page.setInputFiles('input[type=file]', { name: 'call.wav', mimeType: 'audio/wav', buffer });
+  await page.getByRole('table').waitFor();
+  assert.equal(await page.locator('tbody tr').count(), 5);
+  assert.deepEqual(puts, [s3.endpoint]);
+  assert.deepEqual(complaints, []);
+  const { headers } = await service.app.inject({ url: '/', headers: { accept: 'text/html' } });
+  const [, sources] = /connect-src ([^;]*)/.exec(String(headers['content-security-policy'])) ?? [];
+  assert.equal(sources, `'self' https://voice.example.org wss://voice.example.org ${s3.endpoint}`);
+});

@@ -1,0 +1,209 @@
+// The page in a real browser, against the real server and model.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import type { Locator } from 'playwright-core';
+import { silentWav } from '../../cli/test/support/silence.ts';
+import { oneSidedCall, talkWav } from '../../cli/test/support/talk.ts';
+import { VOICES } from '../../cli/test/support/undertone.ts';
+import { tempDir, testApp } from '../../server/test/support/app.ts';
+import { accessibilityProblems, INSECURE_HOST, openPage, savedBy, startBrowser } from './support/browser.ts';
+
+const service = await testApp();
+service.services.processor.start();
+after(() => service.services.processor.stop());
+const { url } = await service.listen();
+const browser = await startBrowser();
+const link = `${url}/#key=${service.key}`;
+const voice = (name: string) => join(VOICES, name);
+const recording = (name: string, buffer: Buffer) => ({ name, mimeType: 'audio/wav', buffer });
+
+const numberOf = (element: Locator, name: string) =>
+  element.evaluate((it, property) => Number((it as unknown as Record<string, unknown>)[property]), name);
+
+test('a program gets links, a browser the page, and the app is small', async () => {
+  const links = await service.app.inject({ url: '/' });
+  assert.equal(links.headers['content-type'], 'application/json; charset=utf-8');
+  assert.deepEqual([links.json().docs, links.json().openapi], ['/docs', '/openapi.json']);
+  const page = await service.app.inject({ url: '/', headers: { accept: 'text/html,*/*;q=0.8' } });
+  assert.match(String(page.headers['content-type']), /^text\/html/);
+  assert.match(String(page.headers['content-security-policy']), /script-src 'self';.*connect-src 'self';/);
+  assert.doesNotMatch(String(page.headers['content-security-policy']), /unsafe/);
+  const { rawPayload } = await service.app.inject({ url: '/page/app.js' });
+  assert.ok(gzipSync(rawPayload).length < 150_000);
+  assert.equal((await service.app.inject({ url: '/page/..%2fpackage.json' })).statusCode, 404);
+});
+
+test('a short recording is answered with bars, a table and files to keep', async () => {
+  const { page, context, complaints } = await openPage(browser, link);
+  assert.equal(page.url(), `${url}/`, 'the key is gone from the address bar');
+  await page.setInputFiles('input[type=file]', voice('angry-1013.wav'));
+  const card = page.getByRole('article').filter({ hasText: 'angry-1013.wav' });
+  await card.getByRole('table').waitFor();
+  assert.deepEqual(await card.getByRole('columnheader').allTextContents(), ['Time', 'Emotion', 'Confidence']);
+  const [time, emotion = '', confidence = ''] = await card.getByRole('cell').allTextContents();
+  assert.equal(time, '00:00');
+  assert.match(emotion, /angry$/);
+  assert.match(confidence, /^\d+\.\d %$/);
+  assert.equal(await card.locator('.bars li').count(), 4);
+  const csv = await savedBy(page, () => card.getByRole('button', { name: 'CSV' }).click());
+  assert.equal(csv.name, 'angry-1013.csv');
+  assert.match(csv.text, /^t,seconds,emotion,confidence,.*\n00:00,0,angry,/);
+  const json = await savedBy(page, () => card.getByRole('button', { name: 'JSON' }).click());
+  assert.equal(JSON.parse(json.text).main_emotion, 'angry');
+  await card.getByRole('button', { name: 'Compare models' }).click();
+  await card
+    .locator('.comparison .bars li')
+    .nth(4 + 5 + 7 - 1)
+    .waitFor();
+  assert.deepEqual(await accessibilityProblems(page), []);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test('a long one is uploaded and becomes a time line that plays from where it is clicked', async () => {
+  const { page, context, complaints } = await openPage(browser, link, { colorScheme: 'dark' });
+  await page.setInputFiles('input[type=file]', [
+    recording('talk.wav', talkWav(32)),
+    recording('silence.wav', silentWav(8)),
+    recording('call.wav', oneSidedCall(talkWav(15))),
+  ]);
+  const talk = page.getByRole('article').filter({ hasText: 'talk.wav' });
+  const silence = page.getByRole('article').filter({ hasText: 'silence.wav' });
+  await talk.getByRole('table').waitFor();
+  const rows = await talk.locator('tbody tr').allTextContents();
+  assert.equal(rows.length, 7);
+  assert.match(rows[6] ?? '', /^00:30.*%$/);
+  await silence.getByRole('cell', { name: 'no speech' }).first().waitFor();
+  const call = page.getByRole('article').filter({ hasText: 'call.wav' });
+  await call.getByRole('columnheader', { name: 'Channel' }).waitFor();
+  const silentRows = await call.getByRole('row').filter({ hasText: 'no speech' }).allTextContents();
+  assert.deepEqual(
+    silentRows.map((row) => row.replaceAll(/\s+/g, ' ')),
+    ['00:002 no speech–', '00:052 no speech–', '00:102 no speech–'],
+    'one lane for each channel, and the second says nothing',
+  );
+
+  const line = talk.getByRole('slider');
+  const { width = 0 } = (await line.boundingBox()) ?? {};
+  await line.click({ position: { x: width * 0.5, y: 20 } });
+  const at = await numberOf(talk.locator('audio'), 'currentTime');
+  assert.ok(at > 15 && at < 18, `it plays from ${at}`);
+  await page.keyboard.press('Home');
+  await talk.locator('.readout', { hasText: '00:00' }).waitFor();
+  const srt = await savedBy(page, () => talk.getByRole('button', { name: 'SRT' }).click());
+  assert.match(srt.text, /^1\n00:00:00,000 --> 00:00:05,000\n\w+/);
+  const png = await savedBy(page, () => talk.getByRole('button', { name: 'PNG' }).click());
+  assert.match(png.text, /PNG/);
+  assert.deepEqual(await accessibilityProblems(page), []);
+
+  await talk.getByRole('button', { name: 'Delete on the server' }).click();
+  await talk.waitFor({ state: 'detached' });
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test('the microphone is answered while one speaks, and the recording is kept when asked', async () => {
+  const { page, context, complaints } = await openPage(browser, link, {
+    viewport: { width: 390, height: 844 },
+  });
+  await page.getByRole('button', { name: 'Microphone' }).click();
+  await page.getByLabel('Keep the recording').check();
+  await page.locator('tbody tr').nth(1).waitFor();
+  // Between two words it is 0.
+  while ((await numberOf(page.locator('meter'), 'value')) === 0) await page.waitForTimeout(50);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('button', { name: 'Microphone' }).waitFor();
+  const wavFile = await savedBy(page, () => page.getByRole('button', { name: 'WAV' }).click());
+  assert.match(wavFile.text, /^RIFF/);
+  const wide = (await page.evaluate('document.documentElement.scrollWidth')) as number;
+  assert.ok(wide <= 390, `nothing is cut off on a phone: ${wide}`);
+  assert.deepEqual(await accessibilityProblems(page), []);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test('where the browser gives no microphone, the page says why', async () => {
+  const insecure = `http://${INSECURE_HOST}:${new URL(url).port}/#key=${service.key}`;
+  const { page, context } = await openPage(browser, insecure);
+  await page.getByRole('button', { name: 'Microphone' }).click();
+  await page.getByRole('alert').filter({ hasText: 'https' }).waitFor();
+  await context.close();
+});
+
+test('without a key the page asks for one, says when it is wrong, and keeps it for the tab alone', async () => {
+  const { page, context } = await openPage(browser, url);
+  await page.setInputFiles('input[type=file]', voice('sad-1028.wav'));
+  await page.getByRole('alert').filter({ hasText: 'API key' }).waitFor();
+  await page.getByLabel('API key').fill('a-key-that-nobody-has');
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByRole('alert').filter({ hasText: 'unknown, expired or revoked' }).waitFor();
+  await page.getByLabel('API key').fill(service.key);
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('Weights in use').waitFor();
+  await page.reload();
+  await page.getByText('Weights in use').waitFor();
+  assert.equal(await page.evaluate('localStorage.length'), 0);
+  const other = await context.newPage();
+  await other.goto(url);
+  await other.getByLabel('API key').waitFor();
+  await context.close();
+});
+
+test('an example is one click away, the newest result is first, and what cannot be read is an alert', async () => {
+  const { page, context, complaints } = await openPage(browser, link);
+  await page.getByRole('button', { name: 'happy-1039' }).click();
+  await page.getByRole('table').waitFor();
+  await page.setInputFiles('input[type=file]', recording('nonsense.wav', Buffer.from('not a recording')));
+  await page.getByRole('alert').waitFor();
+  assert.deepEqual(await page.getByRole('article').getByRole('heading', { level: 3 }).allTextContents(), [
+    'nonsense.wav',
+    'happy-1039.wav',
+  ]);
+  for (const name of ['model-card.html', 'privacy.html']) {
+    await page.goto(`${url}/page/${name}`);
+    assert.deepEqual(await accessibilityProblems(page), []);
+  }
+  // The browser itself notes a refused request in its console.
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes('status of 4')),
+    [],
+  );
+  await context.close();
+});
+
+test('operations can be tried on the API page with the key of the tab, and it fits a phone', async () => {
+  const { page, context, complaints } = await openPage(browser, link, {
+    viewport: { width: 390, height: 844 },
+  });
+  await page.getByRole('link', { name: 'API', exact: true }).click();
+  const models = page.locator('section', { has: page.getByText('/v1/models', { exact: true }) });
+  await models.getByText('Try it').click();
+  await models.getByRole('button', { name: 'Send' }).click();
+  await models.locator('.trial pre').filter({ hasText: '4emotions' }).waitFor();
+  const wide = await page.evaluate('document.documentElement.scrollWidth');
+  assert.equal(wide, 390);
+  assert.deepEqual(await accessibilityProblems(page), []);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test('the walk through an upload on the API page works as it is written', async () => {
+  const { page, context } = await openPage(browser, `${url}/docs`);
+  const commands = await page.locator('pre.walk').allTextContents();
+  await context.close();
+  const folder = await tempDir();
+  await writeFile(join(folder, 'talk.wav'), talkWav(6));
+  const env = { ...process.env, SERVICE_API_KEY: service.key };
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands.join('\n')], {
+    cwd: folder,
+    env,
+  });
+  assert.match(stdout, /"status":"completed","emotions":\[\{"t":"00:00"/);
+});

@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { talkWav } from '../../../cli/test/support/talk.ts';
+
+/** Debian's; scripts/test-deps.sh installs it. Another can be named. */
+const { CHROMIUM = '/usr/bin/chromium' } = process.env;
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** This machine under a name that browsers do not take for it: a page without https from elsewhere. */
+export const INSECURE_HOST = 'undertone.test';
+
+/** One browser for a test file, with a microphone that hears voices. */
+export async function startBrowser(): Promise<Browser> {
+  const folder = await mkdtemp(join(tmpdir(), 'undertone-browser-'));
+  const heard = join(folder, 'microphone.wav');
+  await writeFile(heard, talkWav(30));
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      // Tests run as root and in containers, where Chromium's own sandbox cannot be set up.
+      ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+      ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream'],
+      `--use-file-for-fake-audio-capture=${heard}`,
+      `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`,
+    ],
+  });
+  after(async () => {
+    await browser.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return browser;
+}
+
+export interface OpenPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Errors in the console, uncaught errors, and whatever was asked of another host. */
+  readonly complaints: string[];
+}
+
+/** Opens the page; `allowed` are origins it may talk to beside its own. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { allowed = [], ...options }: { allowed?: readonly string[] } & Parameters<Browser['newContext']>[0] = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({ permissions: ['microphone'], ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    const own = [new URL(url).origin, ...allowed].includes(origin);
+    if (!own && protocol !== 'blob:' && protocol !== 'data:') complaints.push(`loaded ${request.url()}`);
+  });
+  await page.goto(url);
+  return { page, context, complaints };
+}
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly help: string;
+  readonly nodes: { readonly html: string }[];
+}
+
+/** What axe finds serious or critical. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  // Not as a script element: the page's policy allows no such thing.
+  const violations = (await page.evaluate(
+    `${AXE}; axe.run().then(({ violations }) => violations)`,
+  )) as Violation[];
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' | ')}`);
+}
+
+/** What a click on a button saves. */
+export async function savedBy(
+  page: Page,
+  click: () => Promise<void>,
+): Promise<{ name: string; text: string }> {
+  const [download] = await Promise.all([page.waitForEvent('download'), click()]);
+  const stream = await download.createReadStream();
+  const pieces: Buffer[] = [];
+  stream.on('data', (piece: Buffer) => pieces.push(piece));
+  await once(stream, 'end');
+  return { name: download.suggestedFilename(), text: Buffer.concat(pieces).toString('utf8') };
+}

@@ -1,0 +1,267 @@
+import {
+  formatTimestamp,
+  KEY_PROTOCOL_PREFIX,
+  PATHS,
+  SAMPLE_RATE,
+  STREAM_CLOSE,
+  STREAM_LIMITS,
+  STREAM_PROTOCOL,
+} from '@undertone/contract';
+import { checkNames, modelProblem, throwIfAny } from './config.ts';
+import { ConfigError, RequestFailedError } from './errors.ts';
+import type { Context } from './http.ts';
+import { ASYNCH_RETRIES, ServerNotRunningError, withRetries } from './retry.ts';
+import type { StreamEncoding, StreamOptions, StreamPrediction } from './types.ts';
+import { joinUrl, modelsUrl } from './urls.ts';
+
+const SAMPLE_BYTES: Record<StreamEncoding, number> = { pcm_s16le: 2, pcm_f32le: 4, mulaw: 1, alaw: 1 };
+/** More than this on its way, and `write` waits. */
+const MOST_BUFFERED_BYTES = 256 * 1024;
+const LOOK_AGAIN_MS = 20;
+
+type ServerMessage =
+  | ({ type: 'prediction' } & StreamPrediction)
+  | { type: 'ready' | 'done' }
+  | { type: 'error'; code: string; detail: string };
+
+/**
+ * Live audio: raw samples are written, predictions are read. A connection that breaks is made again when the next samples
+ * are written; what was on its way then is lost, and times go on counting what was written.
+ */
+export class EmotionStream implements AsyncIterable<StreamPrediction> {
+  /** The writing side as a standard stream, for `pipeTo`. */
+  readonly writable: WritableStream<Uint8Array>;
+  readonly #context: Context;
+  readonly #options: StreamOptions;
+  readonly #url: string;
+  readonly #sampleRate: number;
+  readonly #frameBytes: number;
+  readonly #predictions: StreamPrediction[] = [];
+  #socket: Promise<WebSocket> | undefined;
+  #writtenBytes = 0;
+  /** The rest of a frame whose beginning went with a broken connection: it would shift all others. */
+  #skip = 0;
+  #connectedBefore = false;
+  #ending = false;
+  /** How it ended; the error is undefined when that was as it should be. */
+  #outcome: { error?: unknown } | undefined;
+  #somethingNew: PromiseWithResolvers<void>;
+
+  /** @internal */
+  constructor(context: Context, options: StreamOptions) {
+    checkNames('stream', options, [
+      'model',
+      'sampleRate',
+      'encoding',
+      'channels',
+      'interval',
+      'onReconnect',
+      'signal',
+    ]);
+    const { model, sampleRate = SAMPLE_RATE.ideal, encoding = 'pcm_s16le', channels = 1, interval } = options;
+    throwIfAny([
+      modelProblem(model),
+      rangeProblem('sampleRate', sampleRate, SAMPLE_RATE),
+      rangeProblem('channels', channels, { min: 1, max: STREAM_LIMITS.maxChannels }),
+      rangeProblem('interval', interval ?? 1, STREAM_LIMITS.intervalSeconds),
+      encoding in SAMPLE_BYTES
+        ? undefined
+        : `There is no encoding ${encoding}: choose one of ${Object.keys(SAMPLE_BYTES).join(', ')}.`,
+      typeof WebSocket === 'function'
+        ? undefined
+        : 'Streaming needs a global WebSocket: use Node 22 or newer, or a browser.',
+    ]);
+    this.#somethingNew = Promise.withResolvers();
+    this.#context = context;
+    this.#options = options;
+    this.#sampleRate = sampleRate;
+    this.#frameBytes = SAMPLE_BYTES[encoding] * channels;
+    const query = { model, sample_rate: sampleRate, encoding, channels, interval };
+    this.#url = joinUrl(context.config.baseUrl, PATHS.stream, query).replace(/^http/, 'ws');
+    this.writable = new WritableStream({
+      write: (bytes) => this.write(bytes),
+      close: () => this.end(),
+      abort: (reason) => this.#finish({ error: reason }),
+    });
+    const { signal } = options;
+    if (signal?.aborted) this.#finish({ error: signal.reason });
+    signal?.addEventListener('abort', () => this.#finish({ error: signal.reason }));
+  }
+
+  /** Whether `end` or `close` was called, or it broke for good. */
+  get ended(): boolean {
+    return this.#ending || this.#outcome !== undefined;
+  }
+
+  /** Sends samples. Resolves when there is room for more. */
+  async write(bytes: Uint8Array): Promise<void> {
+    let socket = await this.#connected();
+    while (socket.readyState !== WebSocket.OPEN) {
+      // It is closing; when it has closed, a new one takes its place.
+      await this.#context.platform.sleep(LOOK_AGAIN_MS, this.#options.signal);
+      socket = await this.#connected();
+    }
+    socket.send(bytes.subarray(this.#skip) as Uint8Array<ArrayBuffer>);
+    this.#skip = Math.max(0, this.#skip - bytes.length);
+    this.#writtenBytes += bytes.length;
+    while (socket.bufferedAmount > MOST_BUFFERED_BYTES && socket.readyState === WebSocket.OPEN) {
+      await this.#context.platform.sleep(LOOK_AGAIN_MS, this.#options.signal);
+    }
+  }
+
+  /** Writes everything that a stream or an iterator of bytes brings, then ends. Its failure is the reader's to see. */
+  feed(pieces: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>): this {
+    const written = 'pipeTo' in pieces ? pieces.pipeTo(this.writable) : this.#writeAll(pieces);
+    written.catch((error: unknown) => this.#finish({ error }));
+    return this;
+  }
+
+  async #writeAll(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const piece of pieces) await this.write(piece);
+    await this.end();
+  }
+
+  /** There is no more: the last prediction comes, then the iteration ends. */
+  async end(): Promise<void> {
+    if (this.#ending) return;
+    this.#ending = true;
+    const socket = await this.#socket;
+    if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'end' }));
+    else this.#finish({});
+  }
+
+  /** Ends at once, without the last prediction. */
+  close(): void {
+    this.#finish({});
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamPrediction> {
+    try {
+      for (;;) {
+        yield* this.#predictions.splice(0);
+        if (this.#outcome !== undefined && this.#predictions.length === 0) break;
+        if (this.#predictions.length === 0) await this.#somethingNew.promise;
+      }
+      if (this.#outcome.error !== undefined) throw this.#outcome.error;
+    } finally {
+      this.close();
+    }
+  }
+
+  async #connected(): Promise<WebSocket> {
+    if (this.#outcome !== undefined) {
+      throw this.#outcome.error ?? new RequestFailedError('The stream has ended.', { code: 'stream_ended' });
+    }
+    this.#socket ??= this.#connect().catch((error: unknown) => {
+      this.#finish({ error });
+      throw error;
+    });
+    return this.#socket;
+  }
+
+  #connect(): Promise<WebSocket> {
+    const { config } = this.#context;
+    const retries = { ...ASYNCH_RETRIES, attempts: config.retryAttempts, what: 'Streaming' };
+    return withRetries(this.#context, { ...retries, signal: this.#options.signal }, async () => {
+      const socket = await this.#open().catch((error: unknown) => {
+        // It was there a moment ago: it will be back.
+        const passes = error instanceof ServerNotRunningError && this.#connectedBefore;
+        throw passes ? new RequestFailedError(error.message, { code: 'connection_failed' }) : error;
+      });
+      if (this.#connectedBefore) {
+        this.#context.log.warn('The stream is connected again.');
+        this.#options.onReconnect?.();
+      }
+      this.#connectedBefore = true;
+      return socket;
+    });
+  }
+
+  #open(): Promise<WebSocket> {
+    const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
+    const socket = this.#newSocket();
+    const frames = Math.ceil(this.#writtenBytes / this.#frameBytes);
+    this.#skip = frames * this.#frameBytes - this.#writtenBytes;
+    const offset = frames / this.#sampleRate;
+    let reason: RequestFailedError | undefined;
+    let isReady = false;
+    socket.addEventListener('message', ({ data }) => {
+      const message = JSON.parse(String(data)) as ServerMessage;
+      if (message.type === 'ready') {
+        isReady = true;
+        resolve(socket);
+      } else if (message.type === 'prediction') {
+        this.#add(message, offset);
+      } else if (message.type === 'error') {
+        reason = new RequestFailedError(message.detail, { code: message.code });
+      } else {
+        this.#finish({});
+      }
+    });
+    socket.addEventListener('close', ({ code }) => {
+      if (!isReady) {
+        this.#whyRefused().then(reject, reject);
+      } else if (this.#outcome === undefined) {
+        this.#lost(code, reason ?? brokenConnection());
+      }
+    });
+    return promise;
+  }
+
+  #newSocket(): WebSocket {
+    try {
+      const { apiKey } = this.#context.config;
+      return new WebSocket(this.#url, [STREAM_PROTOCOL, KEY_PROTOCOL_PREFIX + apiKey]);
+    } catch {
+      throw new ConfigError([
+        'apiKey has signs that a WebSocket cannot send. Use a key that the service made.',
+      ]);
+    }
+  }
+
+  /** A WebSocket does not tell why it was refused; an ordinary request with the same key does. */
+  async #whyRefused(): Promise<Error> {
+    await this.#context.call({ method: 'GET', url: modelsUrl(this.#context.config.asynchUrl) });
+    return new RequestFailedError('The service refused the stream, perhaps because too many are open.', {
+      code: 'connection_failed',
+    });
+  }
+
+  #lost(closeCode: number, error: RequestFailedError): void {
+    this.#socket = undefined;
+    const { badMessage, keyRefused, messageTooBig } = STREAM_CLOSE;
+    const wrong: readonly number[] = [badMessage, keyRefused, messageTooBig];
+    if (wrong.includes(closeCode) || this.#ending) this.#finish({ error });
+    else this.#context.log.warn(`${error.message} The stream connects again with the next samples.`);
+  }
+
+  #add({ type: _, ...prediction }: { type: string } & StreamPrediction, offset: number): void {
+    const start = prediction.start + offset;
+    this.#predictions.push({ ...prediction, t: formatTimestamp(start), start, end: prediction.end + offset });
+    this.#wake();
+  }
+
+  #finish(outcome: { error?: unknown }): void {
+    if (this.#outcome !== undefined) return;
+    this.#outcome = outcome;
+    this.#socket?.then(
+      (socket) => socket.close(),
+      () => undefined,
+    );
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#somethingNew.resolve();
+    this.#somethingNew = Promise.withResolvers();
+  }
+}
+
+function brokenConnection(): RequestFailedError {
+  return new RequestFailedError('The connection of the stream broke.', { code: 'connection_failed' });
+}
+
+function rangeProblem(name: string, value: unknown, { min, max }: { min: number; max: number }) {
+  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return undefined;
+  return `${name} is ${value}: give a whole number from ${min} to ${max}.`;
+}

@@ -1,0 +1,163 @@
+import { API_KEY_HEADER, DEFAULT_URL } from '@undertone/contract';
+
+/** The parts of an operation that a caller has to know to call it. */
+export interface Callable {
+  readonly operationId?: string;
+  readonly security?: readonly unknown[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> };
+}
+
+type Samples = Record<'curl' | 'TypeScript' | 'Python', string>;
+
+/** What stands for the values that only the caller knows. */
+const VALUES: Record<string, string> = {
+  file_name: 'talk.wav',
+  part_count: '1',
+  part_number: '1',
+  request_id: 'REQUEST_ID',
+  expires: 'EXPIRES',
+  signature: 'SIGNATURE',
+};
+
+const COMPLETE =
+  '{"request_id": "REQUEST_ID", "upload_id": "UPLOAD_ID", "parts": [{"PartNumber": 1, "ETag": "\\"MD5\\""}]}';
+
+/** The call of our own clients for an operation, where they have one; the clients are the shorter way. */
+const CLIENT_CALLS: Record<string, { readonly ts: string; readonly python: string }> = {
+  classifyClip: {
+    ts: "discrete.emotions('voice.wav')",
+    python: 'discrete.emotions("voice.wav")',
+  },
+  listModels: { ts: 'models()', python: 'models()' },
+  sendRecording: { ts: "asynch.classify('talk.wav')", python: 'asynch.classify("talk.wav")' },
+  initiateUpload: { ts: "asynch.upload('talk.wav')", python: 'asynch.upload("talk.wav")' },
+  getPrediction: {
+    ts: "asynch.emotions('REQUEST_ID')",
+    python: 'asynch.emotions("REQUEST_ID")',
+  },
+  deleteRequest: { ts: "asynch.delete('REQUEST_ID')", python: 'asynch.delete("REQUEST_ID")' },
+};
+
+const STREAM: Samples = {
+  curl: '# curl speaks no WebSocket; this does:\nnpx undertone listen talk.wav',
+  TypeScript: `import { EmotionClient } from '@undertone/sdk';
+
+const stream = new EmotionClient().stream({ sampleRate: 16_000 }).feed(samples); // 16-bit, mono
+for await (const { t, main_emotion, confidence } of stream) console.log(t, main_emotion, confidence);`,
+  Python: `from undertone_client import EmotionClient
+
+with EmotionClient().stream(sample_rate=16_000) as stream:
+    for prediction in stream.feed(samples):  # 16-bit, mono
+        print(prediction.t, prediction.main_emotion, prediction.confidence)`,
+};
+
+export function samplesOf(method: string, path: string, operation: Callable): Samples {
+  if (operation.operationId === 'stream') return STREAM;
+  const { parameters = [], operationId = '' } = operation;
+  const value = (name: string) => VALUES[name] ?? name.toUpperCase();
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
+  const query = parameters
+    .filter(({ in: place, required }) => place === 'query' && required)
+    .map(({ name }) => `${name}=${value(name)}`)
+    .join('&');
+  const url = `${DEFAULT_URL}${filled}${query && `?${query}`}`;
+  const body = bodyOf(operation);
+  const needsKey = operation.security?.length !== 0;
+  const call = CLIENT_CALLS[operationId];
+  const request = { method: method.toUpperCase(), url, body, needsKey };
+  return {
+    curl: curlOf(request),
+    TypeScript: call
+      ? `import { EmotionClient } from '@undertone/sdk';\n\nconsole.log(await new EmotionClient().${call.ts});`
+      : fetchOf(request),
+    Python: call
+      ? `from undertone_client import EmotionClient\n\nprint(EmotionClient().${call.python})`
+      : urllibOf(request),
+  };
+}
+
+type Body = 'form' | 'file' | 'json' | 'none';
+
+interface Request {
+  readonly method: string;
+  readonly url: string;
+  readonly body: Body;
+  readonly needsKey: boolean;
+}
+
+function bodyOf({ requestBody }: Callable): Body {
+  const types = Object.keys(requestBody?.content ?? {});
+  if (types.includes('multipart/form-data')) return 'form';
+  if (types.some((type) => /octet-stream|audio/.test(type))) return 'file';
+  return types.length > 0 ? 'json' : 'none';
+}
+
+function curlOf({ method, url, body, needsKey }: Request): string {
+  const usual = { none: 'GET', file: 'PUT', form: 'POST', json: 'POST' }[body];
+  return [
+    'curl',
+    method !== usual && `-X ${method}`,
+    needsKey && `-H "${API_KEY_HEADER}: $SERVICE_API_KEY"`,
+    body === 'form' && '-F file=@voice.wav',
+    body === 'file' && '-T talk.wav',
+    body === 'json' && `--json '${COMPLETE}'`,
+    `'${url}'`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+function fetchOf({ method, url, body, needsKey }: Request): string {
+  const key = needsKey ? [`'${API_KEY_HEADER}': process.env.SERVICE_API_KEY`] : [];
+  const headers = body === 'json' ? [...key, `'content-type': 'application/json'`] : key;
+  const options = [
+    `method: '${method}'`,
+    headers.length > 0 && `headers: { ${headers.join(', ')} }`,
+    body === 'form' && 'body: form',
+    body === 'file' && "body: await openAsBlob('talk.wav')",
+    body === 'json' && `body: JSON.stringify(${COMPLETE})`,
+  ].filter(Boolean);
+  const opening = body === 'none' || body === 'json' ? '' : "import { openAsBlob } from 'node:fs';\n\n";
+  const form =
+    "const form = new FormData();\nform.append('file', await openAsBlob('voice.wav'), 'voice.wav');\n";
+  return `${opening}${body === 'form' ? form : ''}const answer = await fetch('${url}', {\n  ${options.join(',\n  ')},\n});\nconsole.log(answer.status, await answer.text());`;
+}
+
+function urllibOf({ method, url, body, needsKey }: Request): string {
+  if (body === 'form') {
+    return `import os, requests\n\nheaders = {"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]}\nprint(requests.post("${url}", headers=headers, files={"file": open("voice.wav", "rb")}).json())`;
+  }
+  const key = needsKey ? [`"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]`] : [];
+  const headers = body === 'json' ? [...key, '"content-type": "application/json"'] : key;
+  const data = { none: 'None', form: 'None', file: 'open("talk.wav", "rb").read()', json: `b'${COMPLETE}'` }[
+    body
+  ];
+  return `import os, urllib.request\n\nrequest = urllib.request.Request(\n    "${url}", data=${data}, method="${method}", headers={${headers.join(', ')}}\n)\nprint(urllib.request.urlopen(request).read().decode())`;
+}
+
+/** The way of a long recording through the interface, as commands that can be pasted one after another. */
+export const UPLOAD_WALK: readonly (readonly [what: string, command: string])[] = [
+  [
+    'Say what is to come. The answer has the request_id and an address for each part.',
+    `begun=$(curl --silent -X POST -H "x-api-key: $SERVICE_API_KEY" '${DEFAULT_URL}/v1/asynch/upload/initiate?file_name=talk.wav&part_count=1')
+field() { node -p "JSON.parse(process.argv[1]).$1" "$begun"; }`,
+  ],
+  [
+    'Send each part to its address; no key is needed. Keep the ETag of the answer.',
+    `etag=$(curl --silent --fail -T talk.wav --dump-header - --output /dev/null "$(field 'presigned_urls[0].url')" | tr -d '\\r' | sed -n 's/^etag: //Ip')`,
+  ],
+  [
+    'Name the parts that were sent.',
+    `curl --silent -H "x-api-key: $SERVICE_API_KEY" -H 'content-type: application/json' ${DEFAULT_URL}/v1/asynch/upload/complete \\
+  --data "{\\"request_id\\": \\"$(field request_id)\\", \\"upload_id\\": \\"$(field upload_id)\\", \\"parts\\": [{\\"PartNumber\\": 1, \\"ETag\\": $(node -p 'JSON.stringify(process.argv[1])' "$etag")}]}"`,
+  ],
+  [
+    'Ask until the status is completed: 202 means that it is still to come.',
+    `until curl --silent -H "x-api-key: $SERVICE_API_KEY" "${DEFAULT_URL}/v1/asynch/prediction?request_id=$(field request_id)" | tee result.json | grep --quiet '"completed"'; do sleep 1; done; cat result.json`,
+  ],
+];

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { PATHS } from '@undertone/contract';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import packageJson from '../package.json' with { type: 'json' };
+import type { Services } from './app.ts';
+import { ProblemError } from './problems.ts';
+
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.wav': 'audio/wav',
+};
+
+/** For programs that ask for the address alone. */
+const LINKS = {
+  name: 'Undertone',
+  version: packageJson.version,
+  docs: PATHS.docs,
+  openapi: PATHS.openapi,
+  models: PATHS.models,
+  health: PATHS.health,
+};
+
+const NOT_BUILT =
+  '<!doctype html><html lang="en"><title>Undertone</title><p>This page has not been built. Run <code>make install</code> ' +
+  'in the folder of the project and load it again. The <a href="/docs">API</a> works without it.';
+
+/** The page for people at `/`, made by `packages/playground`; see there. Nothing of it needs a key but what it calls. */
+export async function servePage(app: FastifyInstance, services: Pick<Services, 'settings' | 'blobs'>) {
+  const policy = contentSecurityPolicy(services);
+  const send = (reply: FastifyReply, type: string | undefined, content: Buffer | string) =>
+    reply
+      .type(type ?? 'application/octet-stream')
+      .headers({ 'content-security-policy': policy, 'cache-control': 'no-cache' })
+      .send(content);
+
+  app.get('/', { config: { withoutKey: true }, schema: { hide: true } }, async (request, reply) => {
+    reply.header('vary', 'accept');
+    if (!request.headers.accept?.includes('text/html')) return LINKS;
+    return send(reply, TYPES['.html'], await readPage('index.html').catch(() => NOT_BUILT));
+  });
+
+  app.get<{ Params: { '*': string } }>(
+    '/page/*',
+    { config: { withoutKey: true }, schema: { hide: true } },
+    async (request, reply) => {
+      const name = request.params['*'];
+      // Names of ours have no dots but the one before their ending: nothing leads out of the folder.
+      if (!/^([\w-]+\/)*[\w-]+\.\w+$/.test(name)) throw notFound();
+      const content = await readPage(name).catch(() => {
+        throw notFound();
+      });
+      return send(reply, TYPES[extname(name)], content);
+    },
+  );
+}
+
+function readPage(name: string): Promise<Buffer> {
+  return readFile(new URL(import.meta.resolve(`@undertone/playground/dist/${name}`)));
+}
+
+function notFound(): ProblemError {
+  return new ProblemError('not_found', 'There is no such file. The page is at /.');
+}
+
+/** The page may talk to this server, under its public address too, and to where recordings are sent. */
+function contentSecurityPolicy({ settings, blobs }: Pick<Services, 'settings' | 'blobs'>): string {
+  const publicOrigin = settings.publicUrl && new URL(settings.publicUrl).origin;
+  const origins = [publicOrigin, publicOrigin.replace(/^http/, 'ws'), blobs.uploadOrigin];
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' blob: data:",
+    "media-src 'self' blob:",
+    ["connect-src 'self'", ...new Set(origins.filter(Boolean))].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import { testApp } from './support/app.ts';
+
+test('one process on one machine loads nothing of PostgreSQL and S3', async () => {
+  await testApp();
+  const { cache } = createRequire(import.meta.url);
+  const loaded = Object.keys(cache);
+  assert.ok(loaded.some((path) => path.includes('/node_modules/fastify/')));
+  assert.deepEqual(
+    loaded.filter((path) => /node_modules\/(pg|@aws-sdk|@smithy)\//.test(path)),
+    [],
+  );
+});

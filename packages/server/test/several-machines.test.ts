@@ -1,0 +1,140 @@
+// Two API processes and two workers over one PostgreSQL and one S3, all of them real; any of them may end at any time.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PATHS } from '@undertone/contract';
+import { AsynchClient } from './asynch/support/client.ts';
+import { longWav } from './asynch/support/long-wav.ts';
+import { ServerProcess } from './asynch/support/server-process.ts';
+import { PostgresCluster } from './stores/support/postgres-cluster.ts';
+import { S3_CREDENTIALS, S3Server } from './stores/support/s3-server.ts';
+import { tempDir } from './support/app.ts';
+
+const PATIENT_MS = 120_000;
+
+describe('several machines', () => {
+  let cluster: PostgresCluster;
+  let s3: S3Server;
+  let apis: [ServerProcess, ServerProcess];
+  let workers: [ServerProcess, ServerProcess];
+  let databaseUrl: string;
+  let blobs: import('../src/stores/blob-store.ts').BlobStore;
+
+  before(async () => {
+    Object.assign(process.env, S3_CREDENTIALS);
+    [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.start()]);
+    databaseUrl = await cluster.newDatabase();
+    const env = {
+      SERVICE_DATABASE_URL: databaseUrl,
+      SERVICE_S3_BUCKET: await s3.newBucket(),
+      SERVICE_S3_ENDPOINT: s3.endpoint,
+      SERVICE_WORKERS: '1',
+      SERVICE_ASYNCH_JOBS: '1',
+    };
+    const folder = await tempDir();
+    const make = (role: string) => new ServerProcess(folder, { ...env, SERVICE_ROLE: role });
+    apis = [make('api'), make('api')];
+    workers = [make('worker'), make('worker')];
+    await Promise.all([...apis, ...workers].map((process) => process.start()));
+    const { S3BlobStore } = await import('../src/stores/s3-blob-store.ts');
+    const s3Options = {
+      prefix: 'undertone/',
+      region: 'us-east-1',
+      publicEndpoint: '',
+      addressing: 'auto',
+    } as const;
+    blobs = new S3BlobStore({ ...s3Options, bucket: env.SERVICE_S3_BUCKET, endpoint: s3.endpoint });
+  });
+  after(async () => {
+    for (const process of [...(apis ?? []), ...(workers ?? [])]) await process.end('SIGKILL');
+    await s3?.remove();
+    await cluster?.remove();
+  });
+
+  const clientOf = (process: ServerProcess) => new AsynchClient(process.url, process.key);
+
+  async function nothingLeft(): Promise<void> {
+    for (let tries = 0; (await blobs.groups()).length > 0; tries++) {
+      assert.ok(tries < 200, 'recordings were left in the bucket');
+      await sleep(100);
+    }
+  }
+  async function processing(count: number): Promise<void> {
+    for (;;) {
+      const rows = await cluster.query(
+        `SELECT 1 FROM undertone.requests WHERE state = 'processing'`,
+        databaseUrl,
+      );
+      if (rows.length >= count) return;
+      await sleep(20);
+    }
+  }
+
+  test('a worker has only health and metrics over HTTP', async () => {
+    for (const path of [PATHS.health, PATHS.ready, PATHS.metrics]) {
+      assert.equal((await fetch(workers[0].url + path)).status, 200, path);
+    }
+    for (const path of [
+      PATHS.models,
+      PATHS.openapi,
+      `${PATHS.asynch}/upload/initiate?file_name=a&part_count=1`,
+    ]) {
+      assert.equal((await fetch(workers[0].url + path)).status, 404, path);
+    }
+  });
+
+  test('uploaded at one, completed at the other, read at both', async () => {
+    const [one, other] = [clientOf(apis[0]), clientOf(apis[1])];
+    const upload = await one.send(longWav(30), 3);
+    assert.equal((await other.complete(upload)).status, 200);
+    const result = await one.result(upload.request_id);
+    assert.equal(result.emotions.length, 6);
+    assert.deepEqual(await other.result(upload.request_id), result);
+    await nothingLeft();
+  });
+
+  test('a worker and an API process are killed and PostgreSQL is restarted: all recordings finish, all alike', async () => {
+    const recording = longWav(300);
+    const ids: string[] = [];
+    for (let i = 0; i < 4; i++) ids.push(await clientOf(apis[i % 2] as ServerProcess).upload(recording, 3));
+    await processing(2);
+    await workers[0].end('SIGKILL');
+    await cluster.stopServer();
+    const client = clientOf(apis[1]);
+    const away = await client.prediction(ids[0] as string);
+    assert.equal(away.status, 503);
+    assert.ok(away.headers.get('retry-after'));
+    assert.equal((await fetch(apis[1].url + PATHS.ready)).status, 503);
+    await cluster.startServer();
+    await apis[0].end('SIGKILL');
+    const deadline = performance.now() + 2_000;
+    while ((await client.prediction(ids[0] as string)).status === 503) {
+      assert.ok(performance.now() < deadline, 'it did not come back');
+      await sleep(50);
+    }
+    await Promise.all([workers[0].start(), apis[0].start()]);
+    const results = [];
+    for (const id of ids) {
+      const response = await clientOf(apis[0]).settled(id, PATIENT_MS);
+      assert.equal(response.status, 200, await response.clone().text());
+      results.push(((await response.json()) as { emotions: unknown[] }).emotions);
+    }
+    assert.equal(results[0]?.length, 60);
+    for (const emotions of results) assert.deepEqual(emotions, results[0]);
+    await nothingLeft();
+  });
+
+  test('stopping in order gives back what is in hand, which is no failed attempt', async () => {
+    const client = clientOf(apis[0]);
+    const id = await client.upload(longWav(300), 1);
+    await processing(1);
+    await Promise.all(workers.map((worker) => worker.end('SIGTERM')));
+    const [row] = await cluster.query(
+      `SELECT state, failed_attempts FROM undertone.requests WHERE id = '${id}'`,
+      databaseUrl,
+    );
+    assert.deepEqual(row, { state: 'queued', failed_attempts: 0 });
+    assert.equal((await client.delete(id)).status, 204);
+    await nothingLeft();
+  });
+});

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres-stores.ts';
+import type { RequestStore } from '../../src/stores/request-store.ts';
+import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
+import { keyStoreSuite } from './key-store-suite.ts';
+import { requestStateMachineSuite } from './request-state-machine-suite.ts';
+import { requestStoreSuite } from './request-store-suite.ts';
+import { eventually } from './support/eventually.ts';
+import { START, type StoresFactory } from './support/factories.ts';
+import { PostgresCluster } from './support/postgres-cluster.ts';
+import { webhookStoreSuite } from './webhook-store-suite.ts';
+
+let cluster: PostgresCluster;
+before(async () => {
+  cluster = await PostgresCluster.start();
+});
+after(() => cluster.remove());
+
+const postgres: StoresFactory = {
+  name: 'PostgreSQL',
+  make: async () => {
+    const url = await cluster.newDatabase();
+    const opened: PostgresStores[] = [];
+    let ms = START;
+    return {
+      now: () => ms,
+      advance: (by) => {
+        ms += by;
+      },
+      open: async () => {
+        const stores = await openPostgresStores({ url, now: () => ms });
+        opened.push(stores);
+        return stores;
+      },
+      clear: async () => {
+        await opened[0]?.database.run('DELETE FROM requests');
+        await opened[0]?.database.run('DELETE FROM keys');
+      },
+      close: async () => {
+        for (const stores of opened) await stores.close();
+      },
+    };
+  },
+};
+
+requestStoreSuite(postgres);
+keyStoreSuite(postgres);
+webhookStoreSuite(postgres);
+requestStateMachineSuite(postgres, 6);
+
+const NEW_REQUEST = { owner: 'o', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
+const LIMITS = { maxRequestBytes: 9, maxOwnerBytes: 9_000 };
+
+async function queue(requests: RequestStore, id: string): Promise<void> {
+  await requests.create({ ...NEW_REQUEST, id });
+  await requests.addPart(id, { number: 1, blob: '1', etag: 'e', bytes: 1 }, LIMITS);
+  assert.equal(await requests.complete(id, new Map([[1, 'e']])), true);
+}
+
+async function unavailableWithin(ms: number, call: () => Promise<unknown>): Promise<void> {
+  const start = performance.now();
+  await assert.rejects(call, StoreUnavailableError);
+  assert.ok(performance.now() - start < ms);
+}
+
+describe('PostgreSQL shared by several processes', () => {
+  const opened: PostgresStores[] = [];
+  after(async () => {
+    for (const stores of opened) await stores.close();
+  });
+  async function open(url: string): Promise<PostgresStores> {
+    const stores = await openPostgresStores({ url });
+    opened.push(stores);
+    return stores;
+  }
+
+  test('many processes that start at once bring an empty database up to date once', async () => {
+    const url = await cluster.newDatabase();
+    const all = await Promise.all(Array.from({ length: 6 }, () => open(url)));
+    const secrets = await Promise.all(all.map((stores) => stores.secret()));
+    assert.equal(new Set(secrets.map((secret) => secret.toString('hex'))).size, 1);
+    assert.equal(secrets[0]?.length, 32);
+  });
+
+  test('a database of a newer version is refused with the way out', async () => {
+    const url = await cluster.newDatabase();
+    await open(url);
+    await cluster.query('UPDATE undertone.schema_version SET version = 999', url);
+    await assert.rejects(open(url), /newer version.*schema is 999.*Install the newer version/);
+  });
+
+  test('times are those of the database', async () => {
+    const { requests } = await open(await cluster.newDatabase());
+    const before = Date.now();
+    const { createdAt } = await requests.create({ ...NEW_REQUEST, id: 'r' });
+    assert.ok(createdAt >= before - 1 && createdAt <= Date.now() + 1);
+  });
+
+  test('a worker elsewhere hears of a request that waits, and of one that is over', async () => {
+    const url = await cluster.newDatabase();
+    const [here, there] = [await open(url), await open(url)];
+    const heard: string[] = [];
+    let wake = () => {};
+    const hear = (what: string) => {
+      heard.push(what);
+      wake();
+    };
+    there.listen({ queued: () => hear('queued'), over: hear });
+    async function until(count: number): Promise<void> {
+      while (heard.length < count) await new Promise<void>((resolve) => (wake = resolve));
+    }
+    await until(1); // it listens now, and looks for what it may have missed
+    await queue(here.requests, 'r');
+    await until(2);
+    await there.requests.claim({ leaseMs: 1_000, running: [] });
+    await here.requests.delete('r', 'o');
+    await until(3);
+    assert.deepEqual(heard, ['queued', 'queued', 'r']);
+  });
+
+  test('rate limits hold across processes, and each counts for itself while the database is away', async () => {
+    const url = await cluster.newDatabase();
+    const [one, other] = [await open(url), await open(url)];
+    const buckets = [one, other].map((stores) => stores.makeBuckets('key', 10));
+    const wrongKeys = one.makeBuckets('address', 10);
+    const taken = [];
+    for (let i = 0; i < 12; i++) taken.push(await buckets[i % 2]?.take('k'));
+    assert.equal(taken.filter((allowance) => allowance?.allowed).length, 10);
+    const last = taken.at(-1);
+    assert.equal(last?.remaining, 0);
+    assert.ok((last?.retryAfterSeconds ?? 0) > 0 && (last?.retryAfterSeconds ?? 9) <= 6);
+    assert.ok((await buckets[0]?.take('another'))?.allowed);
+    assert.ok((await wrongKeys.take('k')).allowed, 'another kind of limit');
+    await one.close();
+    assert.ok((await buckets[0]?.take('k'))?.allowed);
+  });
+
+  test('periodic work falls to one process in each period', async () => {
+    const url = await cluster.newDatabase();
+    const all = await Promise.all(Array.from({ length: 4 }, () => open(url)));
+    const turns = await Promise.all(all.map((stores) => stores.takeTurn('sweep', 60_000)));
+    assert.deepEqual(turns.filter(Boolean), [true]);
+    assert.equal(await all[0]?.takeTurn('sweep', 60_000), false);
+    assert.equal(await all[0]?.takeTurn('sweep', 0), true);
+  });
+
+  test('a locked database is unavailable within a second, and nothing happens afterwards', async () => {
+    const url = await cluster.newDatabase();
+    const { requests } = await open(url);
+    await queue(requests, 'r');
+    const release = await holdLock(url);
+    await unavailableWithin(1_500, () => requests.create({ ...NEW_REQUEST, id: 'late' }));
+    await unavailableWithin(1_500, () => requests.claim({ leaseMs: 60_000, running: [] }));
+    await release();
+    assert.equal(await requests.find('late'), null);
+    const claim = await requests.claim({ leaseMs: 60_000, running: [] });
+    assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
+  });
+
+  test('a claim whose answer was lost is found again, and is no failed attempt', async () => {
+    await using proxy = await LossyProxy.to(await cluster.newDatabase());
+    await using stores = disposable(await openPostgresStores({ url: proxy.url }));
+    const { requests } = stores;
+    await queue(requests, 'r');
+    proxy.loseAnswers = true;
+    await unavailableWithin(1_500, () => requests.claim({ leaseMs: 60_000, running: [] }));
+    proxy.loseAnswers = false;
+    const found = await eventually(() => requests.find('r'));
+    assert.equal(found?.state, 'processing', 'the database did claim it');
+    const claim = await requests.claim({ leaseMs: 60_000, running: [] });
+    assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
+  });
+
+  test('while it is away calls fail within a second; when it is back everything goes on by itself', async () => {
+    const { requests, keys, ...stores } = await open(await cluster.newDatabase());
+    const { key } = await keys.create('k');
+    let heard = () => {};
+    const listening = new Promise<void>((resolve) => (heard = resolve));
+    stores.listen({ queued: () => heard(), over: () => undefined });
+    await listening;
+    await queue(requests, 'r');
+    const claim = await requests.claim({ leaseMs: 1, running: [] });
+    await cluster.stopServer();
+    await unavailableWithin(1_500, () => requests.find('r'));
+    await unavailableWithin(1_500, () => keys.lookUp(key));
+    await unavailableWithin(1_500, () => requests.checkWritable());
+    const again = new Promise<void>((resolve) => (heard = resolve));
+    await cluster.startServer();
+    await again;
+    assert.equal((await keys.lookUp(key)).state, 'active');
+    await requests.checkWritable();
+    // The lease ran out while nobody could renew it, so its holder gets the time to do so.
+    assert.equal(await requests.claim({ leaseMs: 60_000, running: [] }), null);
+    assert.equal(await requests.finish('r', claim?.lease ?? '', { result: '1' }), true);
+  });
+
+  test('a claim among many past requests looks only at those that wait', async () => {
+    const url = await cluster.newDatabase();
+    const { requests } = await open(url);
+    await cluster.query(
+      `INSERT INTO undertone.requests (id, owner, upload_id, model, interval_seconds, part_count, state, created_at, expires_at)
+         SELECT n, 'o', '', '', 5, 1, 'completed', 0, 1e15 FROM generate_series(1, 20000) AS n;
+       ANALYZE undertone.requests`,
+      url,
+    );
+    await queue(requests, 'r');
+    const plan = await cluster.query(
+      `EXPLAIN SELECT id FROM undertone.requests WHERE state IN ('queued', 'processing')
+       ORDER BY queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`,
+      url,
+    );
+    assert.match(JSON.stringify(plan), /requests_waiting/);
+    assert.equal((await requests.claim({ leaseMs: 1_000, running: [] }))?.request.id, 'r');
+  });
+});
+
+/** Between a process and its database: can lose the answers. */
+class LossyProxy {
+  loseAnswers = false;
+  readonly url: string;
+  readonly #server: Server;
+
+  private constructor(url: string, server: Server) {
+    this.url = url;
+    this.#server = server;
+  }
+
+  static async to(target: string): Promise<LossyProxy> {
+    const { pathname, searchParams } = new URL(target.replace('@/', '@localhost/'));
+    const server = createServer((client) => {
+      const database = connect(`${searchParams.get('host')}/.s.PGSQL.5432`);
+      client.pipe(database);
+      database.on('data', (bytes) => proxy.loseAnswers || client.write(bytes));
+      for (const socket of [client, database]) socket.on('error', () => undefined);
+      database.on('close', () => client.destroy());
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const proxy = new LossyProxy(`postgres://postgres@127.0.0.1:${port}${pathname}`, server);
+    return proxy;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+function disposable(stores: PostgresStores): PostgresStores & AsyncDisposable {
+  return { ...stores, [Symbol.asyncDispose]: () => stores.close() };
+}
+
+/** Nobody else can read or write requests until the answer is called. */
+async function holdLock(url: string): Promise<() => Promise<void>> {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('BEGIN; LOCK TABLE undertone.requests');
+  return () => client.end();
+}

@@ -1,0 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../../src/stores/unavailable.ts';
+
+/** Calls again while the store is away. */
+export async function eventually<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || performance.now() > deadline) throw error;
+      await sleep(10);
+    }
+  }
+}

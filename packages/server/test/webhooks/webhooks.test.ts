@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import type { LookupAddress } from 'node:dns';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ASYNCH_PATHS, type WebhookEvent } from '@undertone/contract';
+import { WebhookEvent as WebhookEventSchema, WebhookSecret } from '@undertone/contract/schemas';
+import { Webhook } from 'standardwebhooks';
+import Value from 'typebox/value';
+import type { Webhook as Due } from '../../src/stores/webhook-store.ts';
+import { type Resolve, sendWebhook } from '../../src/webhooks/send.ts';
+import { AsynchClient } from '../asynch/support/client.ts';
+import { problemOf } from '../asynch/support/problem.ts';
+import { tempDir, testApp } from '../support/app.ts';
+import { wav } from '../support/wav.ts';
+import { Receiver } from './support/receiver.ts';
+import { verifyAll } from './support/verify.ts';
+
+const PRIVATE = { SERVICE_WEBHOOK_PRIVATE: 'true' };
+const QUICK = { timeoutMs: 300, holdMs: 600, pollMs: 20, retryMs: [10, 10, 10, 10, 10, 10] };
+
+async function receiver(...args: Parameters<typeof Receiver.start>): Promise<Receiver> {
+  const started = await Receiver.start(...args);
+  after(() => started.stop());
+  return started;
+}
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    assert.ok(tries < 1_000, what);
+    await sleep(20);
+  }
+}
+
+async function secretOf(client: AsynchClient): Promise<string> {
+  const answer = await (await client.call(ASYNCH_PATHS.webhookSecret)).json();
+  assert.ok(Value.Check(WebhookSecret, answer));
+  return answer.secret;
+}
+
+const service = await testApp(PRIVATE, { webhookTimes: QUICK });
+const client = await AsynchClient.of(service);
+service.services.processor.start();
+service.services.webhooks.start();
+
+describe('a webhook', () => {
+  test('tells that a request is completed or failed, signed with the secret of its key', async () => {
+    const hooks = await receiver(() => 204);
+    const query = { webhook_url: hooks.url, label: 'Monday' };
+    const done = await client.upload(wav({ seconds: 5 }), 1, query);
+    const failed = await client.upload(Buffer.from('no sound'), 1, { webhook_url: hooks.url });
+    await until(() => hooks.received.length === 2, 'two webhooks');
+    const secret = await secretOf(client);
+    await verifyAll(secret, hooks.received);
+    const events = hooks.received.map(({ body }) => JSON.parse(body) as WebhookEvent);
+    assert.ok(events.every((event) => Value.Check(WebhookEventSchema, event)));
+    const [first, second] = events.toSorted((a, b) => (a.type < b.type ? -1 : 1));
+    assert.deepEqual(first?.data, { request_id: done, label: 'Monday', status: 'completed' });
+    assert.deepEqual([second?.type, second?.data.request_id], ['request.failed', failed]);
+    assert.equal(second?.data.label, null);
+    // Whoever has another key has another secret.
+    const { key } = await service.stores.keys.create('another');
+    const theirs = await secretOf(await AsynchClient.of(service, key));
+    const [{ body, headers } = { body: '', headers: {} }] = hooks.received;
+    assert.throws(() => new Webhook(theirs).verify(body, headers as Record<string, string>));
+  });
+
+  test('is sent again, with one id, after errors, timeouts, resets and redirects, until it is taken', async () => {
+    const trap = await receiver(() => 204);
+    const redirect = (response: import('node:http').ServerResponse) =>
+      response.writeHead(307, { location: trap.url }).end();
+    const reactions = [500, 'hang', 'reset', redirect, 404, 200] as const;
+    const hooks = await receiver((_, attempt) => reactions[attempt - 1] ?? 500);
+    await client.upload(wav({ seconds: 5 }), 1, { webhook_url: hooks.url });
+    await until(() => hooks.received.length === reactions.length, 'every attempt');
+    await sleep(100);
+    assert.equal(hooks.received.length, reactions.length, 'and no more');
+    assert.equal(new Set(hooks.received.map(({ id }) => id)).size, 1);
+    assert.equal(new Set(hooks.received.map(({ body }) => body)).size, 1);
+    await verifyAll(await secretOf(client), hooks.received);
+    assert.equal(trap.received.length, 0, 'a redirect is not followed');
+  });
+
+  test('is given up after seven attempts', async () => {
+    const hooks = await receiver(() => 500);
+    await client.upload(wav({ seconds: 5 }), 1, { webhook_url: hooks.url });
+    await until(() => hooks.received.length === 7, 'seven attempts');
+    await sleep(200);
+    assert.equal(hooks.received.length, 7);
+  });
+
+  test('survives a server that stops while it is being sent', async () => {
+    const dataDir = await tempDir();
+    const hooks = await receiver((_, attempt) => (attempt === 1 ? 'hang' : 200));
+    const first = await testApp(PRIVATE, { dataDir, webhookTimes: { ...QUICK, timeoutMs: 500 } });
+    const { services } = first;
+    services.processor.start();
+    services.webhooks.start();
+    const sender = await AsynchClient.of(first);
+    await sender.upload(wav({ seconds: 5 }), 1, { webhook_url: hooks.url });
+    await until(() => hooks.received.length === 1, 'the first attempt');
+    await services.webhooks.stop();
+    const second = await testApp(PRIVATE, { dataDir, webhookTimes: QUICK });
+    second.services.webhooks.start();
+    await until(() => hooks.received.length === 2, 'the second attempt');
+    assert.equal(new Set(hooks.received.map(({ id }) => id)).size, 1);
+  });
+});
+
+describe('where webhooks may go', () => {
+  test('a URL that may not be sent to is refused when the upload begins', async () => {
+    const strict = await AsynchClient.of(await testApp());
+    for (const webhook_url of ['http://example.org/', 'https://127.0.0.1/', 'https://[::1]/', 'mailto:me']) {
+      const problem = await problemOf(await strict.initiate({ webhook_url }), 'bad_request');
+      assert.match(problem.detail, /webhook_url/);
+    }
+    assert.equal((await strict.initiate({ webhook_url: 'https://example.org/hook' })).status, 200);
+    await problemOf(await client.initiate({ webhook_url: 'http://169.254.169.254/' }), 'bad_request');
+  });
+
+  const due = (url: string): Due => ({
+    id: 'msg',
+    requestId: '7f3a1c2e-9a40-4c0e-8f5e-0d9a3b1c2d4e',
+    owner: 'somebody',
+    url,
+    label: null,
+    status: 'completed',
+    createdAt: 0,
+    attempts: 0,
+  });
+  const resolving =
+    (...answers: LookupAddress[][]): Resolve =>
+    (_hostname, _options, callback) =>
+      callback(null, answers.length > 1 ? (answers.shift() ?? []) : (answers[0] ?? []));
+  const send = (url: string, resolve: Resolve, allowPrivate = false) =>
+    sendWebhook(due(url), {
+      secret: Buffer.alloc(32),
+      allowPrivate,
+      signal: AbortSignal.timeout(2_000),
+      resolve,
+    });
+  const loopback = { address: '127.0.0.1', family: 4 };
+
+  test('a name with a private address is not connected to', async () => {
+    const hooks = await receiver(() => 200);
+    const url = `https://inside.example.org:${hooks.port}/`;
+    for (const address of [loopback, { address: '::1', family: 6 }, { address: '10.0.0.1', family: 4 }]) {
+      await assert.rejects(send(url, resolving([address])), /private address/);
+    }
+    const metadata = { address: '169.254.169.254', family: 4 };
+    await assert.rejects(send(`http://inside.example.org/`, resolving([metadata]), true), /private address/);
+    assert.equal(hooks.received.length, 0);
+  });
+
+  test('the address that is checked is the one that is connected to: a name is looked up once', async () => {
+    const hooks = await receiver(() => 200);
+    let lookups = 0;
+    const rebinding: Resolve = (_hostname, _options, callback) => {
+      // A public address for whoever checks first, a private one for whoever connects later.
+      callback(null, [lookups++ === 0 ? { address: '192.88.99.1', family: 4 } : loopback]);
+    };
+    await assert.rejects(
+      sendWebhook(due(`https://rebinding.example.org:${hooks.port}/`), {
+        secret: Buffer.alloc(32),
+        allowPrivate: false,
+        signal: AbortSignal.timeout(300),
+        resolve: rebinding,
+      }),
+    );
+    assert.deepEqual([lookups, hooks.received.length], [1, 0]);
+  });
+
+  test('of several addresses only the allowed ones are used', async () => {
+    const hooks = await receiver(() => 200);
+    const both = resolving([{ address: '169.254.169.254', family: 4 }, loopback]);
+    await send(`http://inside.example.org:${hooks.port}/`, both, true);
+    assert.equal(hooks.received.length, 1);
+  });
+});
