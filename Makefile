@@ -41,30 +41,35 @@ check: install
 test-deps:
 	@PYTHON=$(PYTHON) scripts/test-deps.sh
 
-.venv/.installed: training/requirements-test.txt packages/server/test/requirements.txt
+.venv/.installed: training/requirements-test.txt packages/server/test/requirements.txt | test-deps
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
 	@touch $@
 
-clients/python/.venv/.installed: clients/python/pyproject.toml
+clients/python/.venv/.installed: clients/python/pyproject.toml | test-deps
 	$(PYTHON) -m venv clients/python/.venv
 	clients/python/.venv/bin/pip install --quiet --disable-pip-version-check --editable 'clients/python[dev]'
 	@touch $@
 
-packages/server/.venv/.installed: packages/server/test/support/generated/requirements.txt
+packages/server/.venv/.installed: packages/server/test/support/generated/requirements.txt | test-deps
 	$(PYTHON) -m venv packages/server/.venv
 	packages/server/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-# All runners always run, the last words are theirs, and any of them can fail the whole. The client's tests mostly wait, so
-# training computes beside them.
-test: install check test-deps .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
+# What the tests need, most of it waiting for the network, so all at the same time.
+.PHONY: test-ready
+test-ready: check .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
+
+# All runners always run, the last words are theirs, and any of them can fail the whole. Training computes in what the others
+# leave: they often wait.
+test:
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line test-ready
 	@failed=0; log=$$(mktemp); \
-	nice $(PYTEST) --quiet training/tests >$$log 2>&1 & training=$$!; \
+	nice -n 19 $(PYTEST) --quiet training/tests >$$log 2>&1 & training=$$!; \
 	(cd clients/python && $(PYTEST) --quiet) || failed=1; \
+	$(NPM) run --silent test:node || failed=1; \
 	wait $$training || failed=1; \
 	cat $$log; rm $$log; \
-	$(NPM) run --silent test:node || failed=1; \
 	exit $$failed
 
 acceptance: install test-deps .venv/.installed

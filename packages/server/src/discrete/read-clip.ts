@@ -75,32 +75,30 @@ export async function readClip(
 /** Collects chunks in memory that can be handed to another thread without a copy. */
 class GrowingBuffer {
   readonly #reservation: Reservation;
-  readonly #maxBytes: number;
   #buffer: ArrayBuffer;
   #length = 0;
 
-  constructor(expected: number, maxBytes: number, reservation: Reservation) {
-    this.#maxBytes = maxBytes;
-    this.#buffer = new ArrayBuffer(expected);
+  constructor(announced: number, maxBytes: number, reservation: Reservation) {
+    // Of unknown length: it grows where it is, page by page. Copies into larger ones would need twice the memory.
+    this.#buffer = announced > 0 ? new ArrayBuffer(announced) : new ArrayBuffer(0, { maxByteLength: maxBytes });
     this.#reservation = reservation;
   }
 
   push(chunk: Uint8Array): void {
     const length = this.#length + chunk.length;
     if (length > this.#buffer.byteLength) {
-      const capacity = Math.max(length, Math.min(this.#maxBytes, 2 * this.#buffer.byteLength));
-      this.#reservation.grow(capacity);
-      this.#buffer = this.#buffer.transfer(capacity);
+      this.#reservation.grow(length);
+      this.#buffer.resize(length);
     }
     new Uint8Array(this.#buffer).set(chunk, this.#length);
     this.#length = length;
   }
 
   take(): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.#buffer, 0, this.#length);
+    return new Uint8Array(this.#buffer.transferToFixedLength(), 0, this.#length);
   }
 
   free(): void {
-    this.#buffer = this.#buffer.transfer(0);
+    this.#buffer.transfer(0);
   }
 }
