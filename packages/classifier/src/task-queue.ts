@@ -167,8 +167,11 @@ export class TaskQueue {
         this.#pace.observe(outcome.decodeMs + outcome.inferenceMs, outcome.seconds);
       job.resolve({ outcome, queueMs: startedAt - job.acceptedAt });
     } catch (error) {
-      if (!(error instanceof ThreadLostError)) job.reject(error);
-      else if (++job.attempts < ATTEMPTS) this.#requeue(job);
+      if (!(error instanceof ThreadLostError)) {
+        // Refused work counts as well: while there is nothing else, the pace would stay what it was in a bad moment.
+        this.#pace.observe(performance.now() - startedAt, job.seconds);
+        job.reject(error);
+      } else if (++job.attempts < ATTEMPTS) this.#requeue(job);
       else job.reject(new WorkerFailedError(`Two threads were lost over this work. ${error.message}`));
     } finally {
       this.#running.delete(job);

@@ -122,6 +122,15 @@ test('the expected wait grows with the requests ahead, at the pace of this machi
   assert.ok(Math.abs(one.expectedWaitMs(10) - 10 * single) < 1e-6);
 });
 
+test('work that is refused at once is part of the pace: after a bad moment nobody is kept out for long', async (t) => {
+  const one = await start(t, { workers: 1 });
+  const before = one.expectedWaitMs(1);
+  for (let i = 0; i < 30; i++) {
+    await assert.rejects(one.classifyClip({ kind: 'json', bytes: Buffer.from('no JSON') }));
+  }
+  assert.ok(one.expectedWaitMs(1) < before / 2, `${before} ms became ${one.expectedWaitMs(1)} ms`);
+});
+
 test('an abort takes waiting work out of the queue and gives the signal’s reason', async (t) => {
   const one = await start(t, { workers: 1 });
   const controller = new AbortController();
