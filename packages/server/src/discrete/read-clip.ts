@@ -80,7 +80,8 @@ class GrowingBuffer {
 
   constructor(announced: number, maxBytes: number, reservation: Reservation) {
     // Of unknown length: it grows where it is, page by page. Copies into larger ones would need twice the memory.
-    this.#buffer = announced > 0 ? new ArrayBuffer(announced) : new ArrayBuffer(0, { maxByteLength: maxBytes });
+    this.#buffer =
+      announced > 0 ? new ArrayBuffer(announced) : new ArrayBuffer(0, { maxByteLength: maxBytes });
     this.#reservation = reservation;
   }
 
