@@ -49,9 +49,6 @@ export interface Clip {
   readonly bytes: Uint8Array;
 }
 
-/** What is not counted before it reaches a thread is taken to be so much sound. */
-const USUAL_CLIP_SECONDS = 5;
-
 export class Classifier {
   readonly catalog: Catalog;
   readonly weights: WeightsEntry;
@@ -96,9 +93,13 @@ export class Classifier {
    * through ffmpeg first. The bytes must not be changed any more.
    */
   async classifyClip(clip: Clip, { signal }: { signal?: AbortSignal } = {}): Promise<ClipPrediction> {
-    return clip.kind === 'json'
-      ? this.#classifyJson(clip.bytes, signal)
-      : this.#classifyFile(clip.bytes, signal);
+    try {
+      return await (clip.kind === 'json'
+        ? this.#classifyJson(clip.bytes, signal)
+        : this.#classifyFile(clip.bytes, signal));
+    } finally {
+      this.#queue.requestDone();
+    }
   }
 
   /** A long recording, at the lowest priority. Reads on only as fast as windows are classified. */
@@ -123,9 +124,8 @@ export class Classifier {
         signal,
         open: (signal) => openSound(watched, { ffmpeg: this.#ffmpeg, kind: 'recording', signal }),
         decode: async (block, signal) => {
-          const seconds = (block.outputs.end - block.outputs.start) / MODEL_SAMPLE_RATE;
           const task = { kind: 'decode', ...block } as const;
-          const { outcome } = await this.#queue.run(task, { priority: 'asynch', seconds, signal });
+          const { outcome } = await this.#queue.run(task, { priority: 'asynch', signal });
           return outcome.channels;
         },
         classify: (samples, signal) => this.classifyWindow(samples, { priority: 'asynch', signal }),
@@ -145,7 +145,7 @@ export class Classifier {
       );
     }
     const task = { kind: 'window', data: samples } as const;
-    const { outcome, queueMs } = await this.#queue.run(task, { priority, seconds, signal });
+    const { outcome, queueMs } = await this.#queue.run(task, { priority, signal });
     const { models, speechSeconds, inferenceMs } = outcome;
     return { models, speechSeconds, timings: { queueMs, inferenceMs } };
   }
@@ -156,10 +156,7 @@ export class Classifier {
     { priority, signal }: { priority: Priority; signal?: AbortSignal },
   ): Promise<ClipPrediction> {
     const seconds = (block.outputs.end - block.outputs.start) / MODEL_SAMPLE_RATE;
-    const { outcome, queueMs } = await this.#queue.run(
-      { kind: 'clip', ...block },
-      { priority, seconds, signal },
-    );
+    const { outcome, queueMs } = await this.#queue.run({ kind: 'clip', ...block }, { priority, signal });
     const { models, speechSeconds, decodeMs, inferenceMs } = outcome;
     const timings = { decodeMs, queueMs, inferenceMs };
     return { models, speechSeconds, seconds, sampleRate: block.format.sampleRate, timings };
@@ -171,7 +168,7 @@ export class Classifier {
 
   /** How long a discrete request waits that comes after so many others, from the measured pace. */
   expectedWaitMs(requests: number): number {
-    return this.#queue.drainMs(requests * USUAL_CLIP_SECONDS);
+    return this.#queue.drainMs(requests);
   }
 
   /** Takes no new work, answers everything that was accepted, then ends the threads. */
@@ -192,7 +189,7 @@ export class Classifier {
   }
 
   async #classifyJson(data: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {
-    const options = { priority: 'discrete', seconds: USUAL_CLIP_SECONDS, signal } as const;
+    const options = { priority: 'discrete', signal } as const;
     const { outcome, queueMs } = await this.#queue.run({ kind: 'json', data }, options);
     const { models, speechSeconds, seconds, decodeMs, inferenceMs } = outcome;
     const timings = { decodeMs, queueMs, inferenceMs };

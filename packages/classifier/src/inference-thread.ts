@@ -40,7 +40,8 @@ interface InFlight {
 export class InferenceThread {
   /** Settles once, when the thread can no longer be used for whatever reason (an orderly stop included). */
   readonly ended: Promise<void>;
-  readonly warmUp: { milliseconds: number; seconds: number };
+  /** What a short recording of the usual length took it before anybody waited. */
+  readonly warmUpMs: number;
   readonly #worker: Worker;
   readonly #stuckAfterMs: number;
   readonly #activity: Int32Array<SharedArrayBuffer>;
@@ -74,12 +75,12 @@ export class InferenceThread {
     worker: Worker,
     activity: Int32Array<SharedArrayBuffer>,
     stuckAfterMs: number,
-    ready: { warmUpMs: number; warmUpSeconds: number },
+    ready: { warmUpMs: number },
   ) {
     this.#worker = worker;
     this.#activity = activity;
     this.#stuckAfterMs = stuckAfterMs;
-    this.warmUp = { milliseconds: ready.warmUpMs, seconds: ready.warmUpSeconds };
+    this.warmUpMs = ready.warmUpMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.#markEnded = resolve;

@@ -41,7 +41,7 @@ export type Outcome<T extends Task = Task> = T extends { kind: 'decode' } ? Deco
 export type ToThread = { kind: 'run'; id: number; task: Task } | { kind: 'stop' };
 
 export type FromThread =
-  | { kind: 'ready'; warmUpMs: number; warmUpSeconds: number }
+  | { kind: 'ready'; warmUpMs: number }
   | { kind: 'unusable'; message: string }
   | { kind: 'done'; id: number; outcome: Outcome }
   /** The recording is at fault. */

@@ -13,8 +13,6 @@ export interface TaskQueueOptions {
 
 export interface TaskOptions {
   priority: Priority;
-  /** How much sound it is, which says how long it will take. */
-  seconds: number;
   signal?: AbortSignal | undefined;
 }
 
@@ -35,7 +33,6 @@ export interface QueueStats {
 
 interface Job extends Work {
   task: Task;
-  seconds: number;
   acceptedAt: number;
   attempts: number;
   settled: boolean;
@@ -75,15 +72,12 @@ export class TaskQueue {
     this.#options = options;
     this.#pool = pool;
     this.#scheduler = new Scheduler({ ...RULES, queueLimit: options.queueLimit });
-    const warmUps = [...pool.threads].map((thread) => thread.warmUp);
-    this.#pace = new Pace(
-      warmUps.reduce((sum, { milliseconds }) => sum + milliseconds, 0),
-      warmUps.reduce((sum, { seconds }) => sum + seconds, 0),
-    );
+    const warmUps = [...pool.threads].map((thread) => thread.warmUpMs);
+    this.#pace = new Pace(warmUps.reduce((sum, ms) => sum + ms, 0) / warmUps.length);
   }
 
   /** The task's data must not be changed until the answer is there. */
-  async run<T extends Task>(task: T, { priority, seconds, signal }: TaskOptions): Promise<Answer<T>> {
+  async run<T extends Task>(task: T, { priority, signal }: TaskOptions): Promise<Answer<T>> {
     if (this.#closed !== undefined) throw new ClosedError();
     signal?.throwIfAborted();
     if (this.#startFailure !== undefined && priority !== 'asynch') throw noThreads(this.#startFailure);
@@ -91,7 +85,6 @@ export class TaskQueue {
     const job: Job = {
       priority,
       task,
-      seconds,
       acceptedAt: performance.now(),
       attempts: 0,
       settled: false,
@@ -127,13 +120,18 @@ export class TaskQueue {
     };
   }
 
-  /** How long the threads take for so much sound. */
-  drainMs(seconds: number): number {
-    return this.#pace.drainMs(seconds, this.#pool.threads.size);
+  /** How long the threads take for so many discrete requests. */
+  drainMs(requests: number): number {
+    return (requests * this.#pace.msPerRequest) / Math.max(1, this.#pool.threads.size);
+  }
+
+  /** A discrete request is over, with or without an answer. */
+  requestDone(): void {
+    this.#pace.requestDone();
   }
 
   overloaded(): OverloadedError {
-    const waiting = this.#scheduler.waiting('discrete').reduce((sum, { seconds }) => sum + seconds, 0);
+    const waiting = this.#scheduler.waiting('discrete').length;
     return new OverloadedError(Math.max(1, Math.ceil(this.drainMs(waiting) / 1_000)));
   }
 
@@ -161,19 +159,18 @@ export class TaskQueue {
   async #serve(thread: InferenceThread, job: Job): Promise<void> {
     const startedAt = performance.now();
     this.#running.add(job);
+    let spentMs: number | undefined;
     try {
       const outcome = await thread.run(job.task);
-      if ('inferenceMs' in outcome)
-        this.#pace.observe(outcome.decodeMs + outcome.inferenceMs, outcome.seconds);
+      // Measured by the thread itself, whatever keeps this one from hearing of it.
+      if ('inferenceMs' in outcome) spentMs = outcome.decodeMs + outcome.inferenceMs;
       job.resolve({ outcome, queueMs: startedAt - job.acceptedAt });
     } catch (error) {
-      if (!(error instanceof ThreadLostError)) {
-        // Refused work counts as well: while there is nothing else, the pace would stay what it was in a bad moment.
-        this.#pace.observe(performance.now() - startedAt, job.seconds);
-        job.reject(error);
-      } else if (++job.attempts < ATTEMPTS) this.#requeue(job);
+      if (!(error instanceof ThreadLostError)) job.reject(error);
+      else if (++job.attempts < ATTEMPTS) this.#requeue(job);
       else job.reject(new WorkerFailedError(`Two threads were lost over this work. ${error.message}`));
     } finally {
+      if (job.priority === 'discrete') this.#pace.spent(spentMs ?? performance.now() - startedAt);
       this.#running.delete(job);
       this.#dispatch();
     }
@@ -205,22 +202,25 @@ function noThreads(cause: Error): NoThreadsError {
   return new NoThreadsError(`No inference thread can be started: ${cause.message}`, { cause });
 }
 
-/** How fast one thread works, measured all the time: what an honest Retry-After rests on. */
+/**
+ * How long a thread has to do with one discrete request, measured all the time: what an honest Retry-After rests on. Requests
+ * that are refused at once count too. Without them the pace would stay what it was in a bad moment.
+ */
 class Pace {
-  /** Milliseconds of one thread for one second of sound. */
-  #msPerSecond: number;
+  msPerRequest: number;
+  #spentMs = 0;
 
-  constructor(milliseconds: number, seconds: number) {
-    this.#msPerSecond = milliseconds / seconds;
+  constructor(msPerRequest: number) {
+    this.msPerRequest = msPerRequest;
   }
 
-  observe(milliseconds: number, seconds: number): void {
-    // Slow enough to forget one odd task, quick enough to follow a machine that became busy.
-    this.#msPerSecond += 0.1 * (milliseconds / seconds - this.#msPerSecond);
+  spent(milliseconds: number): void {
+    this.#spentMs += milliseconds;
   }
 
-  /** Milliseconds until `threads` threads have worked through this much sound. */
-  drainMs(seconds: number, threads: number): number {
-    return (seconds * this.#msPerSecond) / Math.max(1, threads);
+  requestDone(): void {
+    // Slow enough to forget one odd request, quick enough to follow a machine that became busy.
+    this.msPerRequest += 0.1 * (this.#spentMs - this.msPerRequest);
+    this.#spentMs = 0;
   }
 }
