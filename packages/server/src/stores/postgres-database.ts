@@ -43,6 +43,8 @@ export class PostgresDatabase {
     });
     // An idle connection broke; the pool has already dropped it.
     this.#pool.on('error', () => undefined);
+    // One in use broke between two statements: the next one says so.
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** Milliseconds since the database last could not be reached from here. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres-stores.ts';
 import type { RequestStore } from '../../src/stores/request-store.ts';
 import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
@@ -158,6 +159,19 @@ describe('PostgreSQL shared by several processes', () => {
     assert.equal(await requests.find('late'), null);
     const claim = await requests.claim({ leaseMs: 60_000, running: [] });
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
+  });
+
+  test('a connection that is cut between two statements of a transaction is a failed call, not the end of the process', async () => {
+    const url = await cluster.newDatabase();
+    const { database, keys } = await open(url);
+    const work = database.transaction(async (query) => {
+      const { rows } = await query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await cluster.query(`SELECT pg_terminate_backend(${rows[0]?.pid})`, url);
+      await sleep(100);
+      await query('SELECT 1');
+    });
+    await assert.rejects(work, StoreUnavailableError);
+    assert.equal(await keys.isEmpty(), true);
   });
 
   test('a claim whose answer was lost is found again, and is no failed attempt', async () => {
