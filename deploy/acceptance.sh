@@ -30,7 +30,8 @@ base_image() {
     { tail "$work/debootstrap.log"; return 1; }
   # Certificate authorities of this network, where it has its own.
   cp --recursive /usr/local/share/ca-certificates "$work/base/usr/local/share/"
-  chroot "$work/base" update-ca-certificates >/dev/null 2>&1
+  TMPDIR=/tmp chroot "$work/base" update-ca-certificates >"$work/certificates.log" 2>&1 ||
+    { tail "$work/certificates.log"; return 1; }
   container=$("${buildah[@]}" from scratch)
   "${buildah[@]}" add --quiet "$container" "$work/base" / >/dev/null
   "${buildah[@]}" commit --quiet "$container" undertone-base >/dev/null
