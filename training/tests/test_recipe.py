@@ -88,6 +88,7 @@ def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
     row = json.loads((models / "catalog.json").read_text())["weights"]["mine"]
     assert row["bytes"] == (models / "mine.onnx").stat().st_size
     assert set(row["figures"]) == {"4emotions", "5emotions", "7emotions"}
+    assert set(row["figures"]["4emotions"]["new_speakers"]) == set(row["figures"]["4emotions"]["never_heard"])
     assert row["licence"] == "CC0, with attribution of My Voices (CC BY 4.0) and yours (CC0)"
     figures = json.loads((workshop / "runs/mine/figures.json").read_text())
     assert set(figures["conditions"]) == {"clean", "telephone", "babble 10 dB", "20 dB softer", "20 dB louder"}

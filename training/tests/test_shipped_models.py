@@ -124,8 +124,8 @@ def test_a_longer_recording_of_the_same_is_not_answered_with_less_confidence(gra
         highest = max(highest, confidence)
 
 
-def test_most_example_voices_are_answered_as_they_were_meant(graph):
+def test_all_example_voices_are_answered_as_they_were_meant_which_is_why_they_were_chosen(graph):
     catalog = json.loads((MODELS / "catalog.json").read_text())
-    emotions = next(m["emotions"] for m in catalog["models"] if m["id"] == "7emotions")
-    right = sum(emotions[int(graph(recording(p))["7emotions"].argmax())] == p.stem.split("-")[0] for p in VOICES)
-    assert right >= 7
+    emotions = next(m["emotions"] for m in catalog["models"] if m["id"] == "4emotions")
+    said = {p.stem: emotions[int(graph(recording(p))["4emotions"].argmax())] for p in VOICES}
+    assert said == {name: name.split("-")[0] for name in said}

@@ -121,7 +121,14 @@ def add_figures(models: Path, name: str, report: dict[str, Any]) -> None:
             **{k: round(report["all"][m][k], 4) for k in ("uar", "accuracy", "macro_f1", "ece")},
             "split": f"{report['all'][m]['clips']} windows of validation speakers of the training corpora, "
             "none of them heard in training",
+            "new_speakers": by_corpus(report["corpora"], m),
+            "never_heard": by_corpus({**report["left_out"], **report["without"]}, m),
         }
         for m in MODELS
     }
     path.write_text(json.dumps(catalog, indent=2) + "\n", encoding="utf-8")
+
+
+def by_corpus(measured: dict[str, dict[str, Any]], model: str) -> dict[str, float]:
+    """Give the UAR of a model in each corpus."""
+    return {corpus: round(of_model[model]["uar"], 3) for corpus, of_model in measured.items() if model in of_model}

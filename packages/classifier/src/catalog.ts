@@ -13,6 +13,10 @@ export interface Figures {
   macro_f1: number;
   ece: number;
   split: string;
+  /** UAR by corpus: new speakers of corpora that were trained on. */
+  new_speakers: Record<string, number>;
+  /** UAR by corpus: corpora that were not trained on. If these weights were, a model of a shorter run without it is measured. */
+  never_heard: Record<string, number>;
 }
 
 export interface ModelEntry {
@@ -153,19 +157,24 @@ function asWeights(value: unknown, path: string, at: string): WeightsEntry {
 
 function asFigures(value: unknown, path: string, at: string): Figures {
   const figures = object<keyof Figures>(value, path, at);
-  const share = (key: keyof Figures): number => {
-    const number = figures[key];
+  const share = (number: unknown, key: string): number => {
     if (typeof number !== 'number' || !(number >= 0 && number <= 1)) {
       wrong(path, `${at}.${key}`, 'a number from 0 to 1');
     }
     return number;
   };
+  const byCorpus = (key: 'new_speakers' | 'never_heard'): Record<string, number> => {
+    const entries = Object.entries(object(figures[key] ?? {}, path, `${at}.${key}`));
+    return Object.fromEntries(entries.map(([corpus, uar]) => [corpus, share(uar, `${key}.${corpus}`)]));
+  };
   return {
-    uar: share('uar'),
-    accuracy: share('accuracy'),
-    macro_f1: share('macro_f1'),
-    ece: share('ece'),
+    uar: share(figures.uar, 'uar'),
+    accuracy: share(figures.accuracy, 'accuracy'),
+    macro_f1: share(figures.macro_f1, 'macro_f1'),
+    ece: share(figures.ece, 'ece'),
     split: string(figures.split, path, `${at}.split`),
+    new_speakers: byCorpus('new_speakers'),
+    never_heard: byCorpus('never_heard'),
   };
 }
 

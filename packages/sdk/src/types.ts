@@ -127,6 +127,22 @@ export interface RequestList {
   next_cursor: string | null;
 }
 
+/** Shares between 0 and 1. */
+export interface ModelFigures {
+  /** Unweighted average recall. */
+  uar: number;
+  accuracy: number;
+  macro_f1: number;
+  /** Expected calibration error. */
+  ece: number;
+  /** What it was measured on. */
+  split: string;
+  /** UAR by corpus: new speakers of the corpora that were trained on. */
+  new_speakers: Record<string, number>;
+  /** UAR by corpus, of corpora that were not trained on. */
+  never_heard: Record<string, number>;
+}
+
 /** The models a server offers and the weights behind them. */
 export interface ModelList {
   version: string;
@@ -137,7 +153,7 @@ export interface ModelList {
     default: boolean;
     emotions: Emotion[];
     /** How well the model did on voices it had never heard. */
-    figures: { uar: number; accuracy: number; macro_f1: number; ece: number; split: string } | null;
+    figures: ModelFigures | null;
   }[];
 }
 

@@ -6,15 +6,15 @@ import { paint } from '../bars.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
 import { addCompare } from './models-compare.ts';
 
-const NOTES = `The figures of different weights were measured on different speakers and cannot be compared: docs/MODEL_CARD.md has them side
-by side on the same ones. These are mostly actors; everyday conversation is much harder for every model.
+const NOTES = `The figures of each set of weights come from speakers of its own corpora: compare those side by side instead. All but meld are
+acted or read: everyday conversation (meld) is the weak side of every model, little better than chance.
 An answer says how a voice sounds, not what a person feels. In the EU it is unlawful to infer the emotions of people at work or in
 education, except for medical or safety reasons.`;
 
 const MORE = `
 UAR is the unweighted average recall: the mean, over the emotions, of how many recordings of each were recognised, all of
 speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average, on
-such speakers.
+such speakers. docs/MODEL_CARD.md has all that was measured.
 
 \`undertone models compare FOLDER\` measures the weights on recordings of your own.
 
@@ -42,8 +42,46 @@ function describe(catalog: Catalog): string {
       `  ${paint('bold', id)}  ${emotions.join(', ')}${id === DEFAULT_MODEL ? '  (default)' : ''}`,
   );
   const weights = Object.entries(catalog.weights).flatMap(([name, entry]) => describeWeights(name, entry));
-  return [`Models (version ${catalog.version})`, ...models, '', 'Weights', ...weights, '', NOTES].join('\n');
+  return [
+    `Models (version ${catalog.version})`,
+    ...models,
+    '',
+    'Weights',
+    ...weights,
+    ...sideBySide(catalog),
+    '',
+    NOTES,
+  ].join('\n');
 }
+
+/** Every set of weights on the corpora that all of them were measured on. */
+function sideBySide({ models, weights }: Catalog): string[] {
+  const names = Object.keys(weights);
+  const table = (measured: 'new_speakers' | 'never_heard', title: string): string[] => {
+    const uar = (name: string, model: string) => weights[name]?.figures[model]?.[measured] ?? {};
+    const [first = '', ...others] = names;
+    const corpora = Object.keys(uar(first, DEFAULT_MODEL)).filter((corpus) =>
+      others.every((name) => corpus in uar(name, DEFAULT_MODEL)),
+    );
+    const rows = corpora.map((corpus) => {
+      const cells = names.map((name) => {
+        const shares = models.map(({ id }) => uar(name, id)[corpus]);
+        return `${shares.map((share) => (share === undefined ? '-' : (share * 100).toFixed(0))).join(' / ')} %`;
+      });
+      return row(corpus, cells);
+    });
+    return rows.length > 0 ? [`  ${title}`, ...rows] : [];
+  };
+  const rows = [
+    ...table('new_speakers', 'new speakers of corpora that all weights were trained on'),
+    ...table('never_heard', 'corpora never heard (weights trained on one: a shorter run without it)'),
+  ];
+  if (names.length < 2 || rows.length === 0) return [];
+  return ['', `Side by side: UAR with ${models.map(({ id }) => id).join(' / ')}`, row('', names), ...rows];
+}
+
+const row = (title: string, cells: string[]) =>
+  `    ${[title.padEnd(10), ...cells.map((cell) => cell.padEnd(16))].join('  ').trimEnd()}`;
 
 function describeWeights(
   name: string,

@@ -8,6 +8,13 @@ export const ModelFigures = Type.Object(
     macro_f1: Type.Number(),
     ece: Type.Number({ description: 'Expected calibration error.' }),
     split: Type.String({ description: 'What it was measured on.' }),
+    new_speakers: Type.Record(Type.String(), Type.Number(), {
+      description: 'UAR by corpus: new speakers of the corpora that were trained on.',
+    }),
+    never_heard: Type.Record(Type.String(), Type.Number(), {
+      description:
+        'UAR by corpus: all speakers of corpora that were not trained on. Where these weights were trained on one, a model of a shorter run without it was measured.',
+    }),
   },
   { additionalProperties: true, description: 'How well the model did on voices it had never heard.' },
 );
