@@ -48,7 +48,7 @@ image() {
   container=$("${buildah[@]}" from undertone)
   root=$("${buildah[@]}" mount "$container")
   "${buildah[@]}" inspect --type image undertone | node deploy/image-config.ts >"$work/image.env"
-  echo "Built for $(uname --machine): $(du --summarize --human-readable "$root" "$root/app" | cut --fields=1 | paste --serial --delimiters=/ | sed 's#/# in all, of which the service #')."
+  echo "Built for $(uname --machine): $(du --summarize --count-links --human-readable "$root" "$root/app" | cut --fields=1 | paste --serial --delimiters=/ | sed 's#/# in all, of which the service #')."
   root=$root config=$work/image.env apart bash deploy/try-image.sh
 }
 
