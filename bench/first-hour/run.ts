@@ -21,8 +21,12 @@ const clone = join(folder, 'undertone');
 const port = await freePort();
 const onItsPort = (text: string) => text.replaceAll(String(DEFAULT_PORT), String(port));
 const { HOME = '', PATH = '', CHROMIUM = '/usr/bin/chromium' } = process.env;
-// The machine's own Node, not the one that runs this.
-const path = PATH.split(':').filter((entry) => !entry.startsWith(ROOT));
+// The machine's own Node, not the one that runs this, and the npm that Node 20 brings: newer ones are tried everywhere else.
+await run('npm', ['install', '--silent', '--prefix', join(folder, 'npm'), 'npm@10']);
+const path = [
+  join(folder, 'npm', 'node_modules', '.bin'),
+  ...PATH.split(':').filter((entry) => !entry.startsWith(ROOT)),
+];
 const env = { HOME, PATH: path.join(':'), SERVICE_PORT: String(port) };
 const limits = new Limits();
 const started = performance.now();
