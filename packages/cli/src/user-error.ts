@@ -21,9 +21,6 @@ export function explain(error: unknown): string {
     const { problems } = error;
     return problems.length === 1 ? `${problems[0]}.` : `Invalid settings:\n- ${problems.join('\n- ')}`;
   }
-  if (error instanceof UndertoneError && error.code === 'connection_failed') {
-    return `${error.message} Is the server running? \`undertone serve\` starts one.`;
-  }
   if (isExpected(error)) return error.message;
   return `Unexpected error: ${error instanceof Error ? error.stack : String(error)}`;
 }
