@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { API_KEY_HEADER, type DetailedElement } from '@undertone/contract';
 import { Webhook } from 'standardwebhooks';
+import { freePort } from '../../server/test/support/ready.ts';
 import { FIRST_PAUSE_MS, longerPause } from '../src/client.ts';
 import { silentWav } from './support/silence.ts';
 import { oneSidedCall, talkWav } from './support/talk.ts';
@@ -252,7 +253,7 @@ describe('upload, result and delete', () => {
     const unknown = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
     const { port } = new URL(server.url);
     // Nobody listens on port 1.
-    const nobody = 'http://127.0.0.1:1';
+    const nobody = `http://127.0.0.1:${await freePort()}`;
     const asynch = `${server.url}/v1/asynch`;
     const found: [string[], Record<string, string>][] = [
       [[], { SERVICE_URL: server.url }],
@@ -272,7 +273,7 @@ describe('upload, result and delete', () => {
     const lost = await undertone(['delete', unknown, '--url', nobody], { env });
     assert.match(
       lost.stderr,
-      /^undertone: No server is running at http:\/\/127\.0\.0\.1:1\. Start one with `undertone serve`, or set SERVICE_URL [^.]*\.$/m,
+      /^undertone: No server is running at http:\/\/127\.0\.0\.1:\d+\. Start one with `undertone serve`, or set SERVICE_URL [^.]*\.$/m,
     );
     const both = await undertone(['delete', unknown, '--url', nobody], {
       env: { ...env, SERVICE_ASYNCH_URL: asynch },
