@@ -113,6 +113,15 @@ def test_a_part_that_stays_damaged_is_an_error_in_the_end_and_never_a_wrong_file
     assert flaky.calls("complete") == []
 
 
+def test_a_store_that_encrypts_with_keys_of_its_own_has_etags_of_its_own_and_gets_them_back(
+    flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    flaky.encrypts = True
+    request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
+    assert flaky.assembled(request_id) == RECORDING
+    assert len(flaky.calls("part")) == 4, "no part was sent twice"
+
+
 def test_parts_the_service_says_it_does_not_hold_are_sent_once_more_and_only_those(
     flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:

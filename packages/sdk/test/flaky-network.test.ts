@@ -82,6 +82,14 @@ test('a part that stays damaged is an error in the end, never a wrong file', asy
   assert.equal(server.calls('complete').length, 0);
 });
 
+test('a store that encrypts with keys of its own has ETags of its own, and gets them back', async (t) => {
+  const server = await flakyServer(t);
+  server.encrypts = true;
+  const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
+  assert(server.assembled(await client.asynch.upload(RECORDING)).equals(RECORDING));
+  assert.equal(server.calls('part').length, 4, 'no part was sent twice');
+});
+
 test('parts the service says it does not have are sent once more, and only those', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ part, time }) => (part === 3 && time === 0 ? { kind: 'forget' } : undefined);

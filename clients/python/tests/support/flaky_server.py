@@ -100,6 +100,8 @@ class FlakyServer:
         self.keys: dict[str, str] = {}
         #: For how long the next addresses work; None is for ever.
         self.address_seconds: int | None = None
+        #: Keeps parts under ETags that are not their MD5s, as S3 does with keys of AWS KMS.
+        self.encrypts = False
         #: How often a result is still to come.
         self.pending_polls = 0
         self.faults: Callable[[Seen], Fault | None] = lambda _seen: None
@@ -305,10 +307,13 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "damage":
             body = bytes([body[0] ^ 1]) + body[1:]
             digest = hashlib.md5(body).hexdigest()
+        if state.encrypts:
+            digest = hashlib.md5(body + b"encrypted").hexdigest()
         if kind != "forget":
             upload.parts[seen.part] = body
             upload.md5s[seen.part] = digest
-        self._send(200, b"", {} if kind in ("no-etag", "forget") else {"etag": f'"{digest}"'})
+        headers = {} if kind in ("no-etag", "forget") else {"etag": f'"{digest}"'}
+        self._send(200, b"", headers | ({"x-amz-server-side-encryption": "aws:kms"} if state.encrypts else {}))
 
     def _complete(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
         body = json.loads(seen.body if state.keep_parts else b"{}")

@@ -31,15 +31,15 @@ export interface PartUpload {
   readonly onSent: (bytes: number) => void;
 }
 
-/** Sends one part until it is acknowledged as what was sent. Returns its MD5, and what the service answered. */
-export function sendPart(context: Context, upload: PartUpload): Promise<{ md5: string; answer: Answer }> {
+/** Sends one part until it is acknowledged as what was sent. Returns its ETag, and what the service answered. */
+export function sendPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
   const { part, maxRetries: attempts, signal } = upload;
   const what = upload.method ? 'Sending the recording' : `Part ${part.number}`;
   const retries = { ...ASYNCH_RETRIES, attempts, what, signal };
   return withRetries(context, retries, () => attemptPart(context, upload));
 }
 
-async function attemptPart(context: Context, upload: PartUpload): Promise<{ md5: string; answer: Answer }> {
+async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
   const { source, part, url, method = 'PUT', signal, pool, onSent } = upload;
   const { platform } = context;
   const size = part.end - part.start;
@@ -63,9 +63,10 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ md5:
     if (answer.status < 200 || answer.status > 299) throw refusal(answer, withoutQuery(url));
     await source.verify();
     const sent = md5.hex();
-    if (isAcknowledged(answer, sent, part)) pool.release(reading.pieces);
+    const etag = acknowledged(answer, sent, part);
+    if (etag !== null) pool.release(reading.pieces);
     onSent(size);
-    return { md5: sent, answer };
+    return { etag: etag ?? `"${sent}"`, answer };
   } catch (error) {
     onSent(0);
     // What went wrong with the file matters more than what the connection made of it.
@@ -76,13 +77,14 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ md5:
 }
 
 /**
- * An acknowledgement of other bytes is none. One without an ETag (some proxies drop it) is taken for now:
- * the service compares our MD5s with what it stored before it accepts the whole.
+ * The ETag of what arrived; an acknowledgement of other bytes is none. One without an ETag (some proxies drop it) is taken for
+ * now: the service compares our MD5s with what it stored before it accepts the whole.
  */
-function isAcknowledged(answer: Answer, md5: string, part: Part): boolean {
+function acknowledged(answer: Answer, md5: string, part: Part): string | null {
   const etag = answer.headers.get('etag');
-  if (etag === null) return false;
-  if (plainEtag(etag) === md5) return true;
+  if (etag === null || plainEtag(etag) === md5) return etag;
+  // S3 with a key of AWS KMS: the ETag is not the MD5 of what was sent.
+  if (answer.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
   const details = { status: 200, code: 'etag_mismatch' };
   throw new RequestFailedError(`Part ${part.number} arrived damaged.`, details);
 }

@@ -143,7 +143,7 @@ class Upload {
 
   async #sendPart(part: Part, signal: AbortSignal): Promise<void> {
     const url = await this.#addressOf(part, signal);
-    const { md5 } = await sendPart(this.#context, {
+    const { etag } = await sendPart(this.#context, {
       source: this.#source,
       part,
       url,
@@ -155,7 +155,7 @@ class Upload {
         this.#report();
       },
     });
-    this.#etags.set(part.number, `"${md5}"`);
+    this.#etags.set(part.number, etag);
   }
 
   async #addressOf({ number }: Part, signal: AbortSignal): Promise<string> {

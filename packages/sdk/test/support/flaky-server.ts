@@ -27,6 +27,8 @@ export class FlakyServer {
   pendingPolls = 0;
   /** For how long the next addresses work; undefined is for ever. */
   addressSeconds: number | undefined;
+  /** Keeps parts under ETags that are not their MD5s, as S3 does with keys of AWS KMS. */
+  encrypts = false;
   faults: FaultPlan = () => undefined;
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy());
@@ -164,7 +166,7 @@ export class FlakyServer {
       part_count: partCount,
       parts: [...parts].map(([number, bytes]) => ({
         PartNumber: number,
-        ETag: `"${md5(bytes)}"`,
+        ETag: this.#etagOf(bytes),
         bytes: bytes.length,
       })),
     });
@@ -187,8 +189,14 @@ export class FlakyServer {
       bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
     }
     if (fault?.kind !== 'forget') upload.parts.set(seen.part, bytes);
-    if (fault?.kind !== 'no-etag' && fault?.kind !== 'forget') response.setHeader('etag', `"${md5(bytes)}"`);
+    if (fault?.kind !== 'no-etag' && fault?.kind !== 'forget')
+      response.setHeader('etag', this.#etagOf(bytes));
+    if (this.encrypts) response.setHeader('x-amz-server-side-encryption', 'aws:kms');
     return response.end();
+  }
+
+  #etagOf(bytes: Buffer): string {
+    return this.encrypts ? `"${md5(Buffer.concat([bytes, Buffer.from('encrypted')]))}"` : `"${md5(bytes)}"`;
   }
 
   #complete(seen: Seen, response: ServerResponse): unknown {
@@ -206,7 +214,7 @@ export class FlakyServer {
     const missing_parts = numbers.filter((number) => !upload.parts.has(number));
     const wrong_parts = numbers.filter((number) => {
       const bytes = upload.parts.get(number);
-      return bytes && etags.get(number) !== `"${md5(bytes)}"`;
+      return bytes && etags.get(number) !== this.#etagOf(bytes);
     });
     if (missing_parts.length + wrong_parts.length > 0) {
       const figures = { missing_parts, wrong_parts };

@@ -11,7 +11,7 @@ export function explainParts(
   named: CompleteBody['parts'],
   arrivedParts: readonly Part[],
 ): ProblemError {
-  const arrived = new Map(arrivedParts.map(({ number, etag }) => [number, etag]));
+  const arrived = new Map(arrivedParts.map(({ number, etag }) => [number, plainEtag(etag)]));
   const wanted = Array.from({ length: partCount }, (_, i) => i + 1);
   const missing = wanted.filter((number) => !arrived.has(number));
   const right = new Set(

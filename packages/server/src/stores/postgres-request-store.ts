@@ -199,7 +199,7 @@ export class PostgresRequestStore implements RequestStore {
            AND part_count = (SELECT count(*) FROM parts WHERE request_id = :id)
            AND part_count = (
              SELECT count(*) FROM json_array_elements(:named) AS named
-             JOIN parts ON request_id = :id AND number = (named ->> 0)::int AND etag = named ->> 1)
+             JOIN parts ON request_id = :id AND number = (named ->> 0)::int AND lower(etag) = lower(named ->> 1))
          RETURNING id)
        SELECT pg_notify('${CHANNEL}', 'queued') FROM done`,
       { id, count: etags.size, named: JSON.stringify([...etags]) },

@@ -11,7 +11,6 @@ import {
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { plainEtag } from '@undertone/contract';
 import { incoming, isSafeName, orAborted, requireSafeNames } from './blob-bytes.ts';
 import type {
   ArrivedPart,
@@ -102,7 +101,7 @@ export class S3BlobStore implements BlobStore {
       .map(({ name, object: { ETag = '', Size = 0 } }) => ({
         number: Number(name),
         blob: name,
-        etag: plainEtag(ETag),
+        etag: unquoted(ETag),
         bytes: Size,
       }));
   }
@@ -125,7 +124,7 @@ export class S3BlobStore implements BlobStore {
         // Most chunks only wait in memory: a fast source of small ones would hold up the event loop.
         if (++chunks % CHUNKS_AT_ONCE === 0) await nextTurn();
       }
-      return { bytes: count, etag: plainEtag(await orAborted(writer.end(), options.signal)) };
+      return { bytes: count, etag: unquoted(await orAborted(writer.end(), options.signal)) };
     } catch (error) {
       await writer.abort();
       throw error;
@@ -271,4 +270,9 @@ function publicUrl(options: S3Options, key: string): URL {
     url.pathname = `${base}/${key}`;
   }
   return url;
+}
+
+/** Otherwise as S3 spells it: reading asks for the very same again. */
+function unquoted(etag: string): string {
+  return etag.replaceAll('"', '');
 }

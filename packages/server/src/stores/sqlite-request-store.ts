@@ -171,7 +171,7 @@ export class SqliteRequestStore implements RequestStore {
          AND part_count = (SELECT count(*) FROM parts WHERE request_id = :id)
          AND part_count = (
            SELECT count(*) FROM json_each(:named) AS named
-           JOIN parts ON request_id = :id AND number = named.value ->> 0 AND etag = named.value ->> 1)`,
+           JOIN parts ON request_id = :id AND number = named.value ->> 0 AND lower(etag) = lower(named.value ->> 1))`,
       { id, now: this.#now(), count: etags.size, named: JSON.stringify([...etags]) },
     );
   }

@@ -312,6 +312,13 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await stateOf(id), 'queued');
       });
 
+      test('takes ETags in either case, and keeps them as they came: some object stores write capitals', async () => {
+        const id = await uploading();
+        await store.addPart(id, part(1, 10, 'D41D8CD9'), LIMITS);
+        assert.equal(await store.complete(id, new Map([[1, 'd41d8cd9']])), true);
+        assert.equal((await store.parts(id))[0]?.etag, 'D41D8CD9');
+      });
+
       test('needs to be told of every part that arrived', async () => {
         const id = await uploading({ partCount: 1 });
         for (const number of [1, 2]) await store.addPart(id, part(number), LIMITS);
