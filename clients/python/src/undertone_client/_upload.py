@@ -186,7 +186,7 @@ class _PartSender:
         if answer.status_code != _OK:
             raise refusal(answer, url)
         self._source.verify()
-        etag = answer.headers.get("etag")
+        etag: str | None = answer.headers.get("etag")
         # One without an ETag (some proxies drop it) is accepted for now: the service compares our MD5s with
         # what it has before it accepts the whole.
         if etag is None:
