@@ -9,7 +9,7 @@ const [QUIET, LOUD] = [0.05, 0.98];
 
 /**
  * Whether 16 kHz samples surely have no speech in them, told without the model: silence, or a sound that does not change.
- * The silent side of a call costs next to nothing that way. Whatever is not clear is left to the model.
+ * The silent side of a call costs the model nothing that way. Whatever is not clear is left to the model.
  */
 export function hasNoSpeech(samples: Float32Array): boolean {
   const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;
