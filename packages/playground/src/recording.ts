@@ -16,6 +16,8 @@ const MOST_DECODED_BYTES = 48 * 1024 * 1024;
 /** Only the outline is drawn, so the lowest rate that every browser has is enough. */
 const DECODED_RATE = 8_000;
 const PEAKS = 1_200;
+/** What is quieter is drawn as the silence that it is. */
+const QUIETEST_PEAK = 0.02;
 
 export async function openRecording(file: File): Promise<Recording> {
   const url = URL.createObjectURL(file);
@@ -24,11 +26,21 @@ export async function openRecording(file: File): Promise<Recording> {
     const decoder = new OfflineAudioContext(1, 1, DECODED_RATE);
     const sound = await decoder.decodeAudioData(await file.arrayBuffer());
     const channels = Array.from({ length: sound.numberOfChannels }, (_, i) => sound.getChannelData(i));
-    return { file, url, seconds: sound.duration, peaks: channels.map((samples) => peaksOf(samples, PEAKS)) };
+    const peaks = channels.map((samples) => peaksOf(samples, PEAKS));
+    return { file, url, seconds: sound.duration, peaks: scaled(peaks) };
   } catch {
     // The server may still read it.
     return { file, url, peaks: [] };
   }
+}
+
+/** So that a quiet recording can be seen, too. All channels alike, and silence stays flat. */
+function scaled(channels: readonly Float32Array[]): Float32Array[] {
+  const loudest = channels.reduce(
+    (most, peaks) => peaks.reduce((a, b) => Math.max(a, b), most),
+    QUIETEST_PEAK,
+  );
+  return channels.map((peaks) => peaks.map((peak) => peak / loudest));
 }
 
 export function peaksOf(samples: Float32Array, count: number): Float32Array {
