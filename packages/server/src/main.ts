@@ -7,6 +7,8 @@ import { readSettings, type Settings, SettingsError, unknownVariables } from './
 
 /** A stop that takes longer than this is not going to end by itself. */
 const STOP_WITHIN_MS = 14_000;
+/** A signal to a process group comes twice where `make` started the server, which passes it on: that is one signal. */
+const SAME_SIGNAL_MS = 300;
 
 /** Runs the server until a signal: the first one stops it in order, the second at once. */
 export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> {
@@ -14,10 +16,13 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
   const logger = createLogger(settings.logLevel);
   for (const warning of unknownVariables(env)) logger.warn(warning);
   const server = await startServer(settings, logger);
-  let stopping = false;
+  let stoppedAt: number | undefined;
   const onSignal = () => {
-    if (stopping) process.exit(1);
-    stopping = true;
+    if (stoppedAt !== undefined) {
+      if (performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    stoppedAt = performance.now();
     setTimeout(() => process.exit(1), STOP_WITHIN_MS + settings.drainSeconds * 1000).unref();
     server.stop().then(
       () => process.exit(0),
