@@ -48,7 +48,8 @@ image() {
   container=$("${buildah[@]}" from undertone)
   root=$("${buildah[@]}" mount "$container")
   "${buildah[@]}" inspect --type image undertone | node deploy/image-config.ts >"$work/image.env"
-  echo "Built for $(uname --machine): $(du --summarize --count-links --human-readable "$root" "$root/app" | cut --fields=1 | paste --serial --delimiters=/ | sed 's#/# in all, of which the service #')."
+  size() { du --summarize --human-readable "$1" | cut --fields=1; }
+  echo "Built for $(uname --machine): $(size "$root") in all, of which the service $(size "$root/app")."
   root=$root config=$work/image.env apart bash deploy/try-image.sh
 }
 
