@@ -66,7 +66,7 @@ function sideBySide({ models, weights }: Catalog): string[] {
     const rows = corpora.map((corpus) => {
       const cells = names.map((name) => {
         const shares = models.map(({ id }) => uar(name, id)[corpus]);
-        return `${shares.map((share) => (share === undefined ? '-' : (share * 100).toFixed(0))).join(' / ')} %`;
+        return `${shares.map((share) => (share === undefined ? '-' : (share * 100).toFixed(1))).join(' / ')} %`;
       });
       return row(corpus, cells);
     });
@@ -81,7 +81,7 @@ function sideBySide({ models, weights }: Catalog): string[] {
 }
 
 const row = (title: string, cells: string[]) =>
-  `    ${[title.padEnd(10), ...cells.map((cell) => cell.padEnd(16))].join('  ').trimEnd()}`;
+  `    ${[title.padEnd(10), ...cells.map((cell) => cell.padEnd(20))].join('  ').trimEnd()}`;
 
 function describeWeights(
   name: string,

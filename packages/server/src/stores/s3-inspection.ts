@@ -70,7 +70,7 @@ async function corsProblem(url: string, origin: string, body: Buffer<ArrayBuffer
   if (!['*', origin].includes(allowed('origin'))) return `${origin} is not allowed`;
   if (!/\bPUT\b|\*/.test(allowed('methods'))) return `${origin} may not PUT`;
   const put = await call(url, { method: 'PUT', body, headers: { origin } });
-  const exposed = (put.headers.get('access-control-expose-headers') ?? '').toLowerCase();
+  const exposed = (put.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(/[\s,]+/);
   // Whether the ETag is an MD5 hangs on the encryption.
   const needed = ['etag', ...(put.headers.get(ENCRYPTION)?.startsWith('aws:kms') ? [ENCRYPTION] : [])];
   const hidden = exposed.includes('*') ? [] : needed.filter((name) => !exposed.includes(name));
