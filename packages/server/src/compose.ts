@@ -62,6 +62,8 @@ interface StoreOptions {
   /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
   readonly kind: 'thread' | 'local';
   readonly now?: () => number;
+  /** Longer in tests that are not about it. */
+  readonly answerMs?: number | undefined;
   /** Why the store's thread stopped; it is started again. */
   readonly onThreadError?: (error: Error) => void;
 }
@@ -89,27 +91,31 @@ type Rows = Omit<Stores, 'blobs'>;
 
 async function openEmbedded(
   { dataDir, secret }: StoreSettings,
-  { kind, now, onThreadError }: StoreOptions,
+  { kind, now, answerMs, onThreadError }: StoreOptions,
 ): Promise<Rows> {
   const stores =
     kind === 'thread'
-      ? await openThreadedStores({ dataDir, ...(onThreadError && { onThreadError }) })
-      : await openLocalStores({ dataDir, ...(now && { now }) });
+      ? await openThreadedStores({ dataDir, answerMs, ...(onThreadError && { onThreadError }) })
+      : await openLocalStores({ dataDir, answerMs, ...(now && { now }) });
   const presigner = secret ? Presigner.of(secret, now) : await Presigner.open(dataDir, now);
   return { ...stores, presigner, place: join(dataDir, DATABASE_FILE) };
 }
 
 /** Loaded only where it is used, as S3 is: one process on one machine needs neither. */
-async function openPostgres(url: string, { secret }: StoreSettings, { now }: StoreOptions): Promise<Rows> {
+async function openPostgres(
+  url: string,
+  { secret }: StoreSettings,
+  { now, answerMs }: StoreOptions,
+): Promise<Rows> {
   const { openPostgresStores } = await import('./stores/postgres-stores.ts');
-  const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now });
+  const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now, answerMs });
   const presigner = secret ? Presigner.of(secret, now) : new Presigner(await stores.secret(), now);
   return { requests, keys, webhooks, close, presigner, shared: stores, place: 'the PostgreSQL database' };
 }
 
 export async function openS3(
   settings: Omit<StoreSettings, 'dataDir'>,
-  { now }: Pick<StoreOptions, 'now'> = {},
+  { now, answerMs }: Pick<StoreOptions, 'now' | 'answerMs'> = {},
 ): Promise<S3BlobStore> {
   const { S3BlobStore } = await import('./stores/s3-blob-store.ts');
   return new S3BlobStore({
@@ -120,6 +126,7 @@ export async function openS3(
     prefix: settings.s3Prefix ?? SETTINGS.s3Prefix.default,
     addressing: settings.s3Addressing ?? 'auto',
     now,
+    answerMs,
   });
 }
 

@@ -19,6 +19,7 @@ import { StoreUnavailableError } from '../src/stores/unavailable.ts';
 import { AsynchClient, filesOf, putPart } from './asynch/support/client.ts';
 import { longWav } from './asynch/support/long-wav.ts';
 import { problemOf } from './asynch/support/problem.ts';
+import { SHORT_MS } from './stores/support/patience.ts';
 import { postFile, readProblem, sharedClassifier, type TestApp, testApp } from './support/app.ts';
 import { wav } from './support/wav.ts';
 
@@ -37,12 +38,10 @@ function lock({ dataDir }: TestApp): DatabaseSync {
   return other;
 }
 
-async function within<T>(ms: number, work: () => Promise<T>): Promise<T> {
+async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> {
   const start = performance.now();
   const value = await work();
-  const took = performance.now() - start;
-  assert.ok(took < ms, `it took ${Math.round(took)} ms`);
-  return value;
+  return { value, ms: performance.now() - start };
 }
 
 async function untilState(service: TestApp, id: string, state: string): Promise<void> {
@@ -50,8 +49,8 @@ async function untilState(service: TestApp, id: string, state: string): Promise<
 }
 
 describe('while another program holds the database', () => {
-  test('short recordings are answered, what can be read is read, writes are 503 within about a second; then all goes on', async () => {
-    const service = await testApp({}, { processorTimes: QUICK });
+  test('short recordings are answered, what can be read is read, writes are 503 in time; then all goes on', async () => {
+    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_MS });
     const client = await AsynchClient.of(service);
     const { url } = await service.listen();
     const upload = await client.send(file, 1);
@@ -63,14 +62,20 @@ describe('while another program holds the database', () => {
     const other = lock(service);
 
     const writes = [client.initiate({}), putPart(upload.presigned_urls[0]?.url ?? '', randomBytes(100))];
+    const healthMs: number[] = [];
     for (let times = 0; times < 3; times++) {
       assert.equal((await postFile(service, wav())).statusCode, 200);
       assert.equal((await client.prediction(upload.request_id)).status, 202);
       assert.deepEqual(await client.result(done), result);
-      assert.equal((await within(250, () => fetch(url + PATHS.health))).status, 200);
+      const { value: health, ms } = await timed(() => fetch(url + PATHS.health));
+      assert.equal(health.status, 200);
+      healthMs.push(ms);
     }
+    // A lock would hold up all of them; what else the machine does, not.
+    assert.ok(Math.min(...healthMs) < 250, `health took ${healthMs} ms`);
     for (const write of writes) {
-      const answer = await within(1_500, () => write);
+      const { value: answer, ms } = await timed(() => write);
+      assert.ok(ms < 2 * SHORT_MS, `refused after ${ms} ms`);
       assert.ok(Number(answer.headers.get('retry-after')) >= 1);
       assert.match((await problemOf(answer, 'overloaded')).detail, /database is locked/);
     }
@@ -85,13 +90,13 @@ describe('while another program holds the database', () => {
   });
 
   test('a recording that is longer at work than its lease lasts is not counted as failed, and not begun twice', async () => {
-    const service = await testApp({}, { processorTimes: QUICK });
+    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_MS });
     const client = await AsynchClient.of(service);
     const id = await client.upload(longWav(120));
     service.services.processor.start();
     await untilState(service, id, 'processing');
     const other = lock(service);
-    await sleep(3 * QUICK.leaseMs);
+    await sleep(SHORT_MS);
     other.exec('ROLLBACK');
     assert.equal((await client.result(id)).emotions.length, 24);
     const { body } = await service.app.inject({ url: PATHS.metrics });
@@ -117,9 +122,10 @@ describe('while the data folder’s disk is full', () => {
     const ballast = join(dataDir, 'ballast');
     await fill(ballast);
 
-    const refused = await within(1_500, () =>
+    const { value: refused, ms } = await timed(() =>
       putPart(begun.presigned_urls[0]?.url ?? '', randomBytes(500_000)),
     );
+    assert.ok(ms < 2 * SHORT_MS, `refused after ${ms} ms`);
     assert.ok(Number(refused.headers.get('retry-after')) >= 1);
     assert.match((await problemOf(refused, 'overloaded')).detail, /disk is full/);
     assert.deepEqual(

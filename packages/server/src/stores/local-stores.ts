@@ -5,6 +5,7 @@ import { RetryingDatabase } from './retrying-database.ts';
 import { SqliteKeyStore } from './sqlite-key-store.ts';
 import { SqliteRequestStore } from './sqlite-request-store.ts';
 import { SqliteWebhookStore } from './sqlite-webhook-store.ts';
+import { ANSWER_MS } from './unavailable.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
 export interface Stores {
@@ -17,12 +18,18 @@ export interface Stores {
 export interface LocalStoresOptions {
   readonly dataDir: string;
   readonly now?: () => number;
+  /** Longer in tests that are not about it. */
+  readonly answerMs?: number | undefined;
 }
 
 /** The stores on the thread that calls: for the command line, tests, and the thread of `threaded-stores.ts`. */
-export async function openLocalStores({ dataDir, now = Date.now }: LocalStoresOptions): Promise<Stores> {
+export async function openLocalStores({
+  dataDir,
+  now = Date.now,
+  answerMs = ANSWER_MS,
+}: LocalStoresOptions): Promise<Stores> {
   const connection = await openDatabase(dataDir);
-  const database = new RetryingDatabase(connection);
+  const database = new RetryingDatabase(connection, answerMs);
   return {
     requests: new SqliteRequestStore(database, now),
     keys: new SqliteKeyStore(database, now),

@@ -4,8 +4,8 @@ import { asUnavailable, isBusy } from './storage-errors.ts';
 
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
-/** Leaves 200 ms of the second in which every call is answered. */
-const RETRY_MS = 800;
+/** Of the time that a call may take; the rest is for the last try itself. */
+const RETRY_SHARE = 0.85;
 
 export type Values = Record<string, SQLInputValue>;
 export type Prepare = (sql: string) => StatementSync;
@@ -16,15 +16,17 @@ export type Prepare = (sql: string) => StatementSync;
  */
 export class RetryingDatabase {
   readonly #database: DatabaseSync;
+  readonly #retryMs: number;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, answerMs: number) {
     this.#database = database;
+    this.#retryMs = answerMs * RETRY_SHARE;
   }
 
   /** One statement. Returns how many rows it changed. */
   run(sql: string, values: Values = {}): Promise<number> {
-    return retryWhileBusy(() => Number(this.#prepare(sql).run(values).changes));
+    return this.#retry(() => Number(this.#prepare(sql).run(values).changes));
   }
 
   /** The first row. Not by `StatementSync.get`: with RETURNING it hides that the commit failed. */
@@ -33,12 +35,16 @@ export class RetryingDatabase {
   }
 
   all<Row>(sql: string, values: Values = {}): Promise<Row[]> {
-    return retryWhileBusy(() => this.#prepare(sql).all(values) as Row[]);
+    return this.#retry(() => this.#prepare(sql).all(values) as Row[]);
   }
 
   /** All of it or nothing. `work` runs without a pause, so no other statement comes in between. */
   transaction<T>(work: (prepare: Prepare) => T): Promise<T> {
-    return retryWhileBusy(() => transaction(this.#database, () => work((sql) => this.#prepare(sql))));
+    return this.#retry(() => transaction(this.#database, () => work((sql) => this.#prepare(sql))));
+  }
+
+  #retry<T>(work: () => T): Promise<T> {
+    return retryWhileBusy(work, this.#retryMs);
   }
 
   #prepare(sql: string): StatementSync {
@@ -63,7 +69,7 @@ export function transaction<T>(database: DatabaseSync, work: () => T): T {
 }
 
 /** Tries again while another process writes; gives up with StoreUnavailableError. */
-export async function retryWhileBusy<T>(work: () => T, retryMs = RETRY_MS): Promise<T> {
+export async function retryWhileBusy<T>(work: () => T, retryMs: number): Promise<T> {
   const deadline = performance.now() + retryMs;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     try {

@@ -25,10 +25,9 @@ import type {
 import { asUnavailable } from './s3-errors.ts';
 import { s3PutSigner } from './s3-presign.ts';
 import { S3Writer } from './s3-writer.ts';
-import { StoreUnavailableError } from './unavailable.ts';
+import { ANSWER_MS, StoreUnavailableError } from './unavailable.ts';
 
-/** Small calls are answered within a second; bytes may take as long as they keep coming. */
-const ANSWER_MS = 950;
+/** Only small calls are answered within a second: bytes may take as long as they keep coming. */
 const IDLE_MS = 10_000;
 /** A read that breaks off goes on where it stopped, unless it breaks off so often without bringing anything. */
 const READ_TRIES = 4;
@@ -52,6 +51,8 @@ export interface S3Options {
   /** `auto`: virtual hosts at AWS, paths elsewhere. */
   readonly addressing: 'auto' | 'path' | 'virtual';
   readonly now?: (() => number) | undefined;
+  /** Longer in tests that are not about it. */
+  readonly answerMs?: number | undefined;
   /** Objects in one call; fewer in tests. */
   readonly pageSize?: number;
 }
@@ -62,17 +63,19 @@ export class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
   readonly #options: S3Options;
   readonly #pageSize: number;
+  readonly #answerMs: number;
 
   constructor(options: S3Options) {
     this.#options = options;
     this.uploadOrigin = publicUrl(options, '').origin;
     this.#pageSize = options.pageSize ?? PAGE_SIZE;
+    this.#answerMs = options.answerMs ?? ANSWER_MS;
     this.#client = new S3Client({
       region: options.region,
       ...(options.endpoint !== '' && { endpoint: options.endpoint }),
       forcePathStyle: usesPaths(options),
       maxAttempts: 2,
-      requestHandler: { connectionTimeout: ANSWER_MS, socketTimeout: IDLE_MS },
+      requestHandler: { connectionTimeout: this.#answerMs, socketTimeout: IDLE_MS },
       // Not every S3 knows the newer checksums.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
@@ -164,7 +167,7 @@ export class S3BlobStore implements BlobStore {
 
   async erase(group: string, name: string): Promise<void> {
     const where = { Bucket: this.#options.bucket, Key: this.#key(group, name) };
-    await this.#guard(() => this.#client.send(new DeleteObjectCommand(where), within(ANSWER_MS)));
+    await this.#guard(() => this.#client.send(new DeleteObjectCommand(where), within(this.#answerMs)));
   }
 
   async eraseGroup(group: string): Promise<void> {
@@ -203,8 +206,8 @@ export class S3BlobStore implements BlobStore {
   async checkWritable(): Promise<void> {
     const where = { Bucket: this.#options.bucket, Key: `${this.#options.prefix}.writable-${randomUUID()}` };
     await this.#guard(async () => {
-      await this.#client.send(new PutObjectCommand({ ...where, Body: '1' }), within(ANSWER_MS));
-      await this.#client.send(new DeleteObjectCommand(where), within(ANSWER_MS));
+      await this.#client.send(new PutObjectCommand({ ...where, Body: '1' }), within(this.#answerMs));
+      await this.#client.send(new DeleteObjectCommand(where), within(this.#answerMs));
     });
   }
 
@@ -236,7 +239,7 @@ export class S3BlobStore implements BlobStore {
         MaxKeys: this.#pageSize,
         ContinuationToken: token,
       });
-      const page = await this.#guard(() => this.#client.send(command, within(ANSWER_MS)));
+      const page = await this.#guard(() => this.#client.send(command, within(this.#answerMs)));
       yield page;
       token = page.NextContinuationToken;
     } while (token !== undefined && token !== '');

@@ -1,6 +1,6 @@
 // The thread that has the database open, so that no disk can make the main thread wait.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { openLocalStores, type Stores } from './local-stores.ts';
+import { type LocalStoresOptions, openLocalStores, type Stores } from './local-stores.ts';
 import { StoreUnavailableError } from './unavailable.ts';
 
 export interface Call {
@@ -27,9 +27,9 @@ export interface SentError {
   readonly cause?: unknown;
 }
 
-await serve(parentPort as MessagePort, workerData.dataDir);
+await serve(parentPort as MessagePort, workerData);
 
-async function serve(port: MessagePort, dataDir: string): Promise<void> {
+async function serve(port: MessagePort, { dataDir, answerMs }: LocalStoresOptions): Promise<void> {
   async function answer<T>(id: number, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const value = await work();
@@ -40,7 +40,7 @@ async function serve(port: MessagePort, dataDir: string): Promise<void> {
       return undefined;
     }
   }
-  const stores = await answer(0, () => openLocalStores({ dataDir }));
+  const stores = await answer(0, () => openLocalStores({ dataDir, answerMs }));
   if (stores === undefined) return;
   port.on('message', (call: Call | 'close') => {
     if (call !== 'close') return void answer(call.id, () => run(stores, call));

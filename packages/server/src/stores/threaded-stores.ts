@@ -4,20 +4,23 @@ import { Worker } from 'node:worker_threads';
 import type { Stores } from './local-stores.ts';
 import type { Claim } from './request-store.ts';
 import type { Answer, Call, SentError } from './store-thread.ts';
-import { StoreUnavailableError } from './unavailable.ts';
+import { ANSWER_MS, StoreUnavailableError } from './unavailable.ts';
 
-const ANSWER_MS = 950;
 const FIRST_RESTART_MS = 50;
 const LONGEST_RESTART_MS = 5_000;
 const CLOSE_MS = 2_000;
 
 export interface ThreadedStoresOptions {
   readonly dataDir: string;
+  /** Longer in tests that are not about it. */
+  readonly answerMs?: number | undefined;
   /** For the log: why the thread stopped, or could not start again. The next try follows. */
   readonly onThreadError?: (error: Error) => void;
   /** Tests bring a thread that they can disturb. */
-  readonly startThread?: (workerData: { dataDir: string }) => Worker;
+  readonly startThread?: (workerData: ThreadData) => Worker;
 }
+
+type ThreadData = Pick<ThreadedStoresOptions, 'dataDir' | 'answerMs'>;
 
 interface Pending {
   readonly method: string;
@@ -51,8 +54,8 @@ class StoreThread {
   }
 
   async start(): Promise<void> {
-    const { dataDir, startThread = startStoreThread } = this.#options;
-    const worker = startThread({ dataDir });
+    const { dataDir, answerMs, startThread = startStoreThread } = this.#options;
+    const worker = startThread({ dataDir, answerMs });
     this.#worker = worker;
     let started = false;
     let why = new Error('The store thread has stopped.');
@@ -107,7 +110,8 @@ class StoreThread {
     return new Promise((resolve, reject) => {
       if (this.#worker === undefined) throw new StoreUnavailableError('its database is being opened again');
       const id = ++this.#lastId;
-      const deadline = process.hrtime.bigint() + BigInt(ANSWER_MS) * 1_000_000n;
+      const { answerMs = ANSWER_MS } = this.#options;
+      const deadline = process.hrtime.bigint() + BigInt(answerMs) * 1_000_000n;
       this.#worker.postMessage({ id, store, method, args, deadline } satisfies Call);
       const pending: Pending = { method, resolve, reject };
       this.#pending.set(id, pending);
@@ -116,7 +120,7 @@ class StoreThread {
         reject(new StoreUnavailableError('its disk answers too slowly'));
       };
       // In the next round of the event loop: the answer may have come while this thread was busy.
-      pending.timer = setTimeout(() => setImmediate(timeOut), ANSWER_MS);
+      pending.timer = setTimeout(() => setImmediate(timeOut), answerMs);
     });
   }
 
@@ -147,7 +151,7 @@ class StoreThread {
   }
 }
 
-function startStoreThread(workerData: { dataDir: string }): Worker {
+function startStoreThread(workerData: ThreadData): Worker {
   // Options meant for the main script (--input-type, --inspect) are not the thread's.
   return new Worker(new URL('./store-thread.ts', import.meta.url), {
     name: 'undertone-store',

@@ -1,3 +1,6 @@
+/** Every call is answered within a second, whatever the disk or the database does. */
+export const ANSWER_MS = 950;
+
 /** The store cannot be read or written now: a full disk, a database that somebody else holds. Passes by itself. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';

@@ -19,6 +19,7 @@ import {
   type Stores,
 } from '../../src/index.ts';
 import { Metrics } from '../../src/operations/metrics.ts';
+import { PATIENT_MS } from '../stores/support/patience.ts';
 import { FORM_TYPE, fileForm } from './form.ts';
 
 export interface TestApp {
@@ -70,12 +71,14 @@ export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' |
   /** How the stores are opened; with a thread, as the server does, unless the test has a clock of its own. */
   readonly kind?: 'thread' | 'local';
   readonly dataDir?: string;
+  /** For tests of stores that do not answer. */
+  readonly answerMs?: number;
   readonly stopping?: AbortSignal;
 }
 
 /** The real app with stores of its own; everything goes away when the test file is done. */
 export async function testApp(env: Record<string, string> = {}, options: TestOptions = {}): Promise<TestApp> {
-  const { now } = options;
+  const { now, answerMs = PATIENT_MS } = options;
   const dataDir = options.dataDir ?? (await tempDir());
   const settings = readSettings({
     SERVICE_DATA_DIR: dataDir,
@@ -84,7 +87,7 @@ export async function testApp(env: Record<string, string> = {}, options: TestOpt
     ...env,
   });
   const kind = options.kind ?? (now === undefined ? 'thread' : 'local');
-  const stores = await openStores(settings, { kind, ...(now && { now }) });
+  const stores = await openStores(settings, { kind, answerMs, ...(now && { now }) });
   const { key } = await stores.keys.create('test');
   const metrics = options.metrics ?? new Metrics();
   const { services, sweep } = composeServices({

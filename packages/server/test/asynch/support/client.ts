@@ -89,7 +89,7 @@ export class AsynchClient {
   }
 
   /** Polls until the request is no longer pending. */
-  async settled(requestId: string, withinMs = 30_000): Promise<Response> {
+  async settled(requestId: string, withinMs = 120_000): Promise<Response> {
     const deadline = performance.now() + withinMs;
     for (;;) {
       const response = await steadily(() => this.prediction(requestId));

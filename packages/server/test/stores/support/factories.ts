@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { DATABASE_FILE } from '../../../src/stores/database.ts';
 import { openLocalStores, type Stores } from '../../../src/stores/local-stores.ts';
 import { openThreadedStores } from '../../../src/stores/threaded-stores.ts';
+import { PATIENT_MS } from './patience.ts';
 
 export const START = Date.UTC(2030, 0, 1);
 export const SECOND = 1_000;
@@ -36,7 +37,7 @@ export const local: StoresFactory = {
   make: async () => {
     let ms = START;
     return testStores(await tempDir(), {
-      open: (dataDir) => openLocalStores({ dataDir, now: () => ms }),
+      open: (dataDir) => openLocalStores({ dataDir, now: () => ms, answerMs: PATIENT_MS }),
       now: () => ms,
       advance: (by) => {
         ms += by;
@@ -50,7 +51,8 @@ export const threaded: StoresFactory = {
   make: async () => {
     const controls = new ThreadControls();
     return testStores(await tempDir(), {
-      open: (dataDir) => openThreadedStores({ dataDir, startThread: controls.startThread }),
+      open: (dataDir) =>
+        openThreadedStores({ dataDir, startThread: controls.startThread, answerMs: PATIENT_MS }),
       now: () => controls.now(),
       advance: (by) => controls.advance(by),
     });
@@ -64,8 +66,8 @@ export class ThreadControls {
   readonly #clock = new Float64Array(this.#shared, 0, 1).fill(START);
   readonly #hangs = new Int32Array(this.#shared, 8, 1);
 
-  readonly startThread = ({ dataDir }: { dataDir: string }): Worker => {
-    const workerData = { dataDir, shared: this.#shared };
+  readonly startThread = (given: object): Worker => {
+    const workerData = { ...given, shared: this.#shared };
     const thread = new Worker(new URL('./controlled-thread.ts', import.meta.url), {
       workerData,
       execArgv: [],
