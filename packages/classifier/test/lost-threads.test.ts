@@ -127,7 +127,7 @@ const inProcess = (body: string) =>
        const window = new Float32Array(160_000);
        ${body}`,
     ],
-    { timeout: 60_000 },
+    { timeout: 180_000 },
   );
 
 test('after close() nothing keeps the process alive', async () => {

@@ -18,7 +18,7 @@ const programs = pathTo('./support/generated');
 const pythonBin = pathTo('../.venv/bin');
 
 const run = (program: string, args: string[], env = process.env) =>
-  promisify(execFile)(program, args, { env, timeout: 120_000 });
+  promisify(execFile)(program, args, { env, timeout: 300_000 });
 
 const service = await testApp();
 service.services.processor.start();

@@ -68,7 +68,7 @@ class RealServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _await_ready(self) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
                 with urllib.request.urlopen(f"{self.origin}/readyz", timeout=5):

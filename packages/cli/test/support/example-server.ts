@@ -45,7 +45,11 @@ export async function startExample(command: string, dataDir: string): Promise<Ex
       await ended;
     },
   };
-  for (const deadline = Date.now() + 60_000; !(await isReady(`http://127.0.0.1:${port}`)); await sleep(200)) {
+  for (
+    const deadline = Date.now() + 180_000;
+    !(await isReady(`http://127.0.0.1:${port}`));
+    await sleep(200)
+  ) {
     if (child.exitCode === null && Date.now() < deadline) continue;
     await server.stop();
     throw new Error(`\`${command}\` gave no server: ${printed}`);

@@ -285,7 +285,7 @@ describe('bad days', () => {
   });
 
   test('frames that are none and sockets that fall silent are closed; a stream beside them is not disturbed', async () => {
-    const quick = await testApp({}, { streamTimes: { idleMs: 500, closeMs: 100 } });
+    const quick = await testApp({}, { streamTimes: { idleMs: 2_000, closeMs: 100 } });
     const beside = await StreamClient.open(quick, PHONE);
     const second = encode(angry.subarray(0, 8_000), 'mulaw');
     const talking = setInterval(() => beside.send(second), 100);

@@ -16,7 +16,7 @@ import { Receiver } from './support/receiver.ts';
 import { verifyAll } from './support/verify.ts';
 
 const PRIVATE = { SERVICE_WEBHOOK_PRIVATE: 'true' };
-const QUICK = { timeoutMs: 300, holdMs: 600, pollMs: 20, retryMs: [10, 10, 10, 10, 10, 10] };
+const QUICK = { timeoutMs: 1_000, holdMs: 2_000, pollMs: 20, retryMs: [10, 10, 10, 10, 10, 10] };
 
 async function receiver(...args: Parameters<typeof Receiver.start>): Promise<Receiver> {
   const started = await Receiver.start(...args);
@@ -91,7 +91,7 @@ describe('a webhook', () => {
   test('survives a server that stops while it is being sent', async () => {
     const dataDir = await tempDir();
     const hooks = await receiver((_, attempt) => (attempt === 1 ? 'hang' : 200));
-    const first = await testApp(PRIVATE, { dataDir, webhookTimes: { ...QUICK, timeoutMs: 500 } });
+    const first = await testApp(PRIVATE, { dataDir, webhookTimes: QUICK });
     const { services } = first;
     services.processor.start();
     services.webhooks.start();
@@ -135,7 +135,7 @@ describe('where webhooks may go', () => {
     sendWebhook(due(url), {
       secret: Buffer.alloc(32),
       allowPrivate,
-      signal: AbortSignal.timeout(2_000),
+      signal: AbortSignal.timeout(20_000),
       resolve,
     });
   const loopback = { address: '127.0.0.1', family: 4 };

@@ -111,7 +111,7 @@ export class AsynchClient {
 }
 
 /** As clients do: a store that answers too slowly on a busy machine is 503, and that passes. */
-async function steadily(call: () => Promise<Response>): Promise<Response> {
+export async function steadily(call: () => Promise<Response>): Promise<Response> {
   for (let tries = 1; ; tries++) {
     const response = await call();
     if (response.status !== 503 || tries === 20) return response;
