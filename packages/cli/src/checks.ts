@@ -190,7 +190,7 @@ export async function explainStorage(cause: unknown, dataDir: string, databaseUr
 }
 
 async function whyNotOpened(dataDir: string): Promise<unknown> {
-  const { openStores } = await import('@undertone/server');
+  const { openStores } = await import('@undertone/server/stores');
   try {
     const stores = await openStores({ dataDir }, { kind: 'local' });
     await stores.close();

@@ -54,7 +54,7 @@ export async function checkBucket(
 ): Promise<Finding | null> {
   const { s3Bucket, corsOrigins, publicUrl } = settings;
   if (s3Bucket === '') return null;
-  const { openS3 } = await import('@undertone/server');
+  const { openS3 } = await import('@undertone/server/stores');
   const { inspectS3 } = await import('@undertone/server/shared-stores');
   const store = await openS3(settings);
   try {

@@ -1,5 +1,4 @@
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFfmpeg } from '@undertone/audio';
 import { Classifier } from '@undertone/classifier';
@@ -14,121 +13,11 @@ import { Uploads } from './asynch/uploads.ts';
 import { TokenBuckets } from './http/rate-limit.ts';
 import { Authenticator } from './keys/authenticator.ts';
 import { Metrics } from './operations/metrics.ts';
-import { SETTINGS, type Settings } from './settings.ts';
-import type { BlobStore } from './stores/blob-store.ts';
-import { DATABASE_FILE, eraseOldCopies } from './stores/database.ts';
-import { FileBlobStore } from './stores/file-blob-store.ts';
-import type { KeyStore } from './stores/key-store.ts';
-import { openLocalStores } from './stores/local-stores.ts';
-import type { PostgresStores } from './stores/postgres-stores.ts';
-import { Presigner } from './stores/presign.ts';
-import type { RequestStore } from './stores/request-store.ts';
-import type { S3BlobStore } from './stores/s3-blob-store.ts';
-import { openThreadedStores } from './stores/threaded-stores.ts';
-import type { WebhookStore } from './stores/webhook-store.ts';
+import type { Settings } from './settings.ts';
+import { eraseOldCopies } from './stores/database.ts';
+import { openStores, type Stores } from './stores/open-stores.ts';
 import { Streams, type StreamTimes } from './streaming/streams.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/webhooks.ts';
-
-/** The one place where implementations are chosen and put together; the command line and the tests use it too. */
-export interface Stores {
-  readonly requests: RequestStore;
-  readonly keys: KeyStore;
-  readonly webhooks: WebhookStore;
-  readonly blobs: BlobStore;
-  readonly presigner: Presigner;
-  /** Where keys are kept, in words. */
-  readonly place: string;
-  /** What only several processes need; see `PostgresStores`. */
-  readonly shared?: Pick<PostgresStores, 'listen' | 'takeTurn' | 'makeBuckets'>;
-  close(): Promise<void>;
-}
-
-type StoreSettings = Pick<Settings, 'dataDir'> &
-  Partial<
-    Pick<
-      Settings,
-      | 'databaseUrl'
-      | 'secret'
-      | 's3Bucket'
-      | 's3Endpoint'
-      | 's3PublicEndpoint'
-      | 's3Region'
-      | 's3Prefix'
-      | 's3Addressing'
-    >
-  >;
-
-interface StoreOptions {
-  /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
-  readonly kind: 'thread' | 'local';
-  readonly now?: () => number;
-  /** Longer in tests that are not about it. */
-  readonly answerMs?: number | undefined;
-  /** Why the store's thread stopped; it is started again. */
-  readonly onThreadError?: (error: Error) => void;
-}
-
-export async function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
-  const { dataDir } = settings;
-  await using opened = new AsyncDisposableStack();
-  const { presigner, close, ...rows } = await (settings.databaseUrl
-    ? openPostgres(settings.databaseUrl, settings, options)
-    : openEmbedded(settings, options));
-  opened.defer(close);
-  let blobs: BlobStore;
-  if (settings.s3Bucket) {
-    const store = await openS3(settings, options);
-    opened.defer(() => store.close());
-    blobs = store;
-  } else {
-    blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
-  }
-  const closing = opened.move();
-  return { ...rows, presigner, blobs, close: () => closing.disposeAsync() };
-}
-
-type Rows = Omit<Stores, 'blobs'>;
-
-async function openEmbedded(
-  { dataDir, secret }: StoreSettings,
-  { kind, now, answerMs, onThreadError }: StoreOptions,
-): Promise<Rows> {
-  const stores =
-    kind === 'thread'
-      ? await openThreadedStores({ dataDir, answerMs, ...(onThreadError && { onThreadError }) })
-      : await openLocalStores({ dataDir, answerMs, ...(now && { now }) });
-  const presigner = secret ? Presigner.of(secret, now) : await Presigner.open(dataDir, now);
-  return { ...stores, presigner, place: join(dataDir, DATABASE_FILE) };
-}
-
-/** Loaded only where it is used, as S3 is: one process on one machine needs neither. */
-async function openPostgres(
-  url: string,
-  { secret }: StoreSettings,
-  { now, answerMs }: StoreOptions,
-): Promise<Rows> {
-  const { openPostgresStores } = await import('./stores/postgres-stores.ts');
-  const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now, answerMs });
-  const presigner = secret ? Presigner.of(secret, now) : new Presigner(await stores.secret(), now);
-  return { requests, keys, webhooks, close, presigner, shared: stores, place: 'the PostgreSQL database' };
-}
-
-export async function openS3(
-  settings: Omit<StoreSettings, 'dataDir'>,
-  { now, answerMs }: Pick<StoreOptions, 'now' | 'answerMs'> = {},
-): Promise<S3BlobStore> {
-  const { S3BlobStore } = await import('./stores/s3-blob-store.ts');
-  return new S3BlobStore({
-    bucket: settings.s3Bucket ?? '',
-    endpoint: settings.s3Endpoint ?? '',
-    publicEndpoint: settings.s3PublicEndpoint ?? '',
-    region: settings.s3Region ?? SETTINGS.s3Region.default,
-    prefix: settings.s3Prefix ?? SETTINGS.s3Prefix.default,
-    addressing: settings.s3Addressing ?? 'auto',
-    now,
-    answerMs,
-  });
-}
 
 /**
  * A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most, a
@@ -140,6 +29,7 @@ const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
   recording: { idleMs: 30_000, totalMs: 60 * 60_000 },
 };
 
+/** What `composeServices` puts together. Tests bring some of it themselves. */
 export interface Parts {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;

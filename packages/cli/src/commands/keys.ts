@@ -127,7 +127,7 @@ async function withKeys<T>(
   fallback?: T,
 ): Promise<T> {
   const { dataDir } = readFlags(command, ['dataDir']);
-  const { DATABASE_FILE, openStores } = await import('@undertone/server');
+  const { DATABASE_FILE, openStores } = await import('@undertone/server/stores');
   const databaseUrl = readDatabaseUrl();
   if (databaseUrl === '' && fallback !== undefined && !existsSync(join(dataDir, DATABASE_FILE)))
     return fallback;

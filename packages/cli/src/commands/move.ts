@@ -25,7 +25,7 @@ export function addMove(program: Command): void {
     .action(async () => {
       const { dataDir } = readFlags(command, ['dataDir']);
       const url = requireDatabaseUrl();
-      const { DATABASE_FILE } = await import('@undertone/server');
+      const { DATABASE_FILE } = await import('@undertone/server/stores');
       if (!existsSync(join(dataDir, DATABASE_FILE))) {
         throw new UserError(
           `There is no ${DATABASE_FILE} in ${dataDir}. Name the data folder with --data-dir.`,
