@@ -1,6 +1,7 @@
 // Does what the README says, in an empty folder, as somebody new would: how long until the first answer? See ../README.md.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,12 +44,13 @@ const server = spawn('make', ['serve'], {
 const ended = once(server, 'close');
 server.stdout.resume();
 try {
-  while (!(await isReady(`http://127.0.0.1:${port}`))) {
+  const keyFile = join(clone, '.undertone', 'first-key');
+  while (!(await isReady(`http://127.0.0.1:${port}`)) || !existsSync(keyFile)) {
     if (server.exitCode !== null) throw new Error('make serve ended');
     await sleep(100);
   }
   const ready = seconds();
-  const [, link = ''] = (await readFile(join(clone, '.undertone', 'first-key'), 'utf8')).split('\n');
+  const [, link = ''] = (await readFile(keyFile, 'utf8')).split('\n');
 
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
   const page = await browser.newPage();

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DEFAULT_PORT, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
@@ -32,13 +33,19 @@ const examples = blocks.filter(({ language, mark }) => language in INTERPRETERS 
 
 let dataDir: string;
 let server: ExampleServer;
-let key: string;
+let key = '';
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'undertone-documents-'));
   // The first example of the README is what a newcomer types first, and the server all others talk to.
   server = await startExample(starts[0]?.text ?? '', dataDir);
-  [key = ''] = (await readFile(join(dataDir, 'first-key'), 'utf8')).split('\n');
+  // The key is made right after the server has begun to listen.
+  const file = join(dataDir, 'first-key');
+  for (let tries = 0; key === ''; tries++) {
+    assert.ok(tries < 1_000, server.printed());
+    await sleep(20);
+    if (existsSync(file)) [key = ''] = (await readFile(file, 'utf8')).split('\n');
+  }
 });
 
 after(async () => {
