@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,11 +114,17 @@ def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
         server.kill()
         back.start()
 
+    def until_noticed() -> None:
+        # What is written before goes into a connection that is broken, and is lost.
+        while "The connection of the stream broke" not in caplog.text:
+            time.sleep(0.01)
+
     def blocking() -> list[StreamPrediction | None]:
         with EmotionClient(**server.settings, retry_attempts=100) as client, client.stream(**settings) as stream:
             stream.write(voice[:half])
             before = stream.read()
             restart()
+            until_noticed()
             for piece in pieces(voice[half:]):
                 stream.write(piece)
             return [before, stream.read()]
@@ -128,6 +135,7 @@ def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
             await stream.write(voice[:half])
             before = await stream.read()
             restart()
+            await asyncio.to_thread(until_noticed)
             for piece in pieces(voice[half:]):
                 await stream.write(piece)
             return [before, await stream.read()]
