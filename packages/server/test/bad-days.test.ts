@@ -354,7 +354,7 @@ describe('a client that hangs up', () => {
     while (!(await metric(service, 'undertone_discrete_requests_in_flight 1'))) await sleep(10);
     hangUp.abort();
     await assert.rejects(sent);
-    while (!text.includes('499')) await sleep(10);
+    while (!text.includes('"status":499')) await sleep(10);
     const lines = text
       .trim()
       .split('\n')
