@@ -34,7 +34,7 @@ describe('readiness', () => {
   });
 
   test('is refused while the store cannot be written to, and comes back', async () => {
-    const { app, dataDir } = await testApp({}, { answerMs: SHORT_MS });
+    const { app, dataDir } = await testApp({}, { kind: 'local', answerMs: SHORT_MS });
     const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
     other.exec('BEGIN IMMEDIATE');
     const refused = await app.inject({ url: PATHS.ready });

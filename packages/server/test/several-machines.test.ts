@@ -6,11 +6,10 @@ import { PATHS } from '@undertone/contract';
 import { AsynchClient, steadily } from './asynch/support/client.ts';
 import { longWav } from './asynch/support/long-wav.ts';
 import { ServerProcess } from './asynch/support/server-process.ts';
+import { PATIENT_MS } from './stores/support/patience.ts';
 import { PostgresCluster } from './stores/support/postgres-cluster.ts';
 import { S3_CREDENTIALS, S3Server } from './stores/support/s3-server.ts';
 import { tempDir } from './support/app.ts';
-
-const PATIENT_MS = 120_000;
 
 describe('several machines', () => {
   let cluster: PostgresCluster;
@@ -42,6 +41,7 @@ describe('several machines', () => {
       region: 'us-east-1',
       publicEndpoint: '',
       addressing: 'auto',
+      answerMs: PATIENT_MS,
     } as const;
     blobs = new S3BlobStore({ ...s3Options, bucket: env.SERVICE_S3_BUCKET, endpoint: s3.endpoint });
   });
@@ -115,7 +115,7 @@ describe('several machines', () => {
     await Promise.all([workers[0].start(), apis[0].start()]);
     const results = [];
     for (const id of ids) {
-      const response = await clientOf(apis[0]).settled(id, PATIENT_MS);
+      const response = await clientOf(apis[0]).settled(id);
       assert.equal(response.status, 200, await response.clone().text());
       results.push(((await response.json()) as { emotions: unknown[] }).emotions);
     }

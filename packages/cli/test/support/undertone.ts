@@ -54,7 +54,11 @@ export async function serve(
 ): Promise<Serving> {
   const child = start(['serve', '--port', '0', '--data-dir', dataDir, ...args], { env, nodeArgs });
   const ended = once(child, 'close');
+  let stopping = false;
   let printed = '';
+  child.on('close', (code, signal) => {
+    if (!stopping) process.stderr.write(`The server ended by itself (${code ?? signal}): ${printed}\n`);
+  });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (piece: string) => {
       printed += piece;
@@ -75,6 +79,7 @@ export async function serve(
     prints,
     printed: () => printed,
     stop: async () => {
+      stopping = true;
       child.kill('SIGTERM');
       const [code] = await ended;
       return code;

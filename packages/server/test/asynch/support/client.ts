@@ -12,6 +12,9 @@ import { AsynchResult as AsynchResultSchema } from '@undertone/contract/schemas'
 import Value from 'typebox/value';
 import type { TestApp } from '../../support/app.ts';
 
+/** However slow the machine is. */
+const SETTLED_WITHIN_MS = 300_000;
+
 export interface Upload extends InitiateResult {
   parts: { PartNumber: number; ETag: string }[];
 }
@@ -89,7 +92,7 @@ export class AsynchClient {
   }
 
   /** Polls until the request is no longer pending. */
-  async settled(requestId: string, withinMs = 120_000): Promise<Response> {
+  async settled(requestId: string, withinMs = SETTLED_WITHIN_MS): Promise<Response> {
     const deadline = performance.now() + withinMs;
     for (;;) {
       const response = await steadily(() => this.prediction(requestId));
