@@ -23,7 +23,8 @@ export interface ThreadedStoresOptions {
 type ThreadData = Pick<ThreadedStoresOptions, 'dataDir' | 'answerMs'>;
 
 interface Pending {
-  readonly method: string;
+  /** A claim of a request, which has to be given back when nobody waits for it any more. */
+  readonly claims: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
   timer?: NodeJS.Timeout;
@@ -73,7 +74,7 @@ class StoreThread {
       if (started && !this.#closed) void this.#restart(why);
     });
     try {
-      await new Promise((resolve, reject) => this.#pending.set(0, { method: 'open', resolve, reject }));
+      await new Promise((resolve, reject) => this.#pending.set(0, { claims: false, resolve, reject }));
       started = true;
     } catch (error) {
       // Only when it has exited may the next one start.
@@ -113,7 +114,8 @@ class StoreThread {
       const { answerMs = ANSWER_MS } = this.#options;
       const deadline = process.hrtime.bigint() + BigInt(answerMs) * 1_000_000n;
       this.#worker.postMessage({ id, store, method, args, deadline } satisfies Call);
-      const pending: Pending = { method, resolve, reject };
+      const claims = store === 'requests' && method === 'claim';
+      const pending: Pending = { claims, resolve, reject };
       this.#pending.set(id, pending);
       const timeOut = () => {
         pending.timedOut = true;
@@ -134,7 +136,7 @@ class StoreThread {
       return;
     }
     pending.resolve(answer.value);
-    const late = pending.timedOut && pending.method === 'claim' ? (answer.value as Claim | null) : null;
+    const late = pending.timedOut && pending.claims ? (answer.value as Claim | null) : null;
     // Nobody knows of this lease; if it ran out, that would count as a failed attempt.
     const args = late ? [late.request.id, late.lease, { countAttempt: false }] : [];
     if (late) this.#call('requests', 'requeue', args).catch(() => undefined);

@@ -215,6 +215,25 @@ describe('the store thread', () => {
     assert.equal(controls.threads.length, 1);
   });
 
+  test('that hangs while it looks for webhooks or anything else does no harm with its late answer', async () => {
+    const id = await queued(stores);
+    const slow = isUnavailable(/answers too slowly/);
+    for (const call of [
+      () => stores.webhooks.claim({ limit: 1, holdMs: 1 }),
+      () => stores.requests.find(id),
+      () => stores.requests.claim({ leaseMs: 60_000, running: [] }),
+      () => stores.keys.create('late'),
+    ]) {
+      controls.hang();
+      await assert.rejects(call(), slow);
+      controls.goOn();
+      // An answer that nobody waits for any more has come by then, and an error over it would end the process.
+      await eventually(() => stores.requests.checkWritable());
+    }
+    assert.equal((await stores.requests.claim({ leaseMs: 60_000, running: [] }))?.failedAttempts, 0);
+    assert.equal(controls.threads.length, 1);
+  });
+
   test('ends when the stores are closed, and leaves a database without a log', async () => {
     await queued(stores);
     await stores.close();
