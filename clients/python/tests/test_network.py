@@ -99,7 +99,7 @@ class TestInRealTime:
         flaky.faults = lambda seen: busy if (seen.part, seen.time) == (1, 0) else None
         started = time.monotonic()
         request_id = make_twin(**flaky.settings).asynch.upload(RECORDING)
-        assert 1 <= time.monotonic() - started < 20
+        assert 1 <= time.monotonic() - started < 5
         assert flaky.assembled(request_id) == RECORDING
 
 
@@ -156,14 +156,14 @@ def test_the_first_part_that_fails_for_good_stops_the_others_at_once(flaky: Flak
     def faults(seen: Seen) -> Fault | None:
         if seen.part is None:
             return None
-        return Fault("answer", status=413) if seen.part == 1 else Fault("slow", seconds=60)
+        return Fault("answer", status=413) if seen.part == 1 else Fault("slow", seconds=20)
 
     flaky.faults = faults
     started = time.monotonic()
     with pytest.raises(UploadFailedError) as caught:
         make_twin(**flaky.settings, part_size=MIB, max_threads=2).asynch.upload(scrambled(20 * MIB))
     assert caught.value.status == 413
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 10
     assert len(flaky.calls("part")) <= 3
 
 
@@ -295,7 +295,7 @@ def test_an_error_survives_a_trip_to_another_process(flaky: FlakyServer, make_tw
 
 
 def test_a_cancelled_task_stops_the_upload_at_once_and_it_can_be_continued(flaky: FlakyServer) -> None:
-    flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route == "part" else None
+    flaky.faults = lambda seen: Fault("slow", seconds=20) if seen.route == "part" else None
 
     async def main() -> None:
         async with AsyncEmotionClient(**flaky.settings, part_size=MIB) as client:
@@ -304,7 +304,7 @@ def test_a_cancelled_task_stops_the_upload_at_once_and_it_can_be_continued(flaky
 
     started = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 10
     assert len(flaky.uploads) == 1
 
 

@@ -19,7 +19,7 @@ import { StoreUnavailableError } from '../src/stores/unavailable.ts';
 import { AsynchClient, filesOf, putPart } from './asynch/support/client.ts';
 import { longWav } from './asynch/support/long-wav.ts';
 import { problemOf } from './asynch/support/problem.ts';
-import { SHORT_MS } from './stores/support/patience.ts';
+import { SHORT_TIMEOUT_MS } from './stores/support/timeouts.ts';
 import { postFile, readProblem, sharedClassifier, type TestApp, testApp } from './support/app.ts';
 import { wav } from './support/wav.ts';
 
@@ -50,7 +50,7 @@ async function untilState(service: TestApp, id: string, state: string): Promise<
 
 describe('while another program holds the database', () => {
   test('short recordings are answered, what can be read is read, writes are 503 in time; then all goes on', async () => {
-    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_MS });
+    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
     const { url } = await service.listen();
     const upload = await client.send(file, 1);
@@ -63,7 +63,7 @@ describe('while another program holds the database', () => {
 
     const writes = [client.initiate({}), putPart(upload.presigned_urls[0]?.url ?? '', randomBytes(100))];
     const healthMs: number[] = [];
-    for (let times = 0; times < 3; times++) {
+    for (let times = 0; times < 5; times++) {
       assert.equal((await postFile(service, wav())).statusCode, 200);
       assert.equal((await client.prediction(upload.request_id)).status, 202);
       assert.deepEqual(await client.result(done), result);
@@ -71,11 +71,12 @@ describe('while another program holds the database', () => {
       assert.equal(health.status, 200);
       healthMs.push(ms);
     }
-    // A lock would hold up all of them; what else the machine does, not.
-    assert.ok(Math.min(...healthMs) < 250, `health took ${healthMs} ms`);
+    // A lock would hold up more than one of them; a machine that stalls for a moment does not.
+    healthMs.sort((a, b) => a - b);
+    assert.ok((healthMs.at(-2) ?? 0) < 250, `health took ${healthMs} ms`);
     for (const write of writes) {
       const { value: answer, ms } = await timed(() => write);
-      assert.ok(ms < 2 * SHORT_MS, `refused after ${ms} ms`);
+      assert.ok(ms < 2 * SHORT_TIMEOUT_MS, `refused after ${ms} ms`);
       assert.ok(Number(answer.headers.get('retry-after')) >= 1);
       assert.match((await problemOf(answer, 'overloaded')).detail, /database is locked/);
     }
@@ -90,13 +91,13 @@ describe('while another program holds the database', () => {
   });
 
   test('a recording that is longer at work than its lease lasts is not counted as failed, and not begun twice', async () => {
-    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_MS });
+    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
     const id = await client.upload(longWav(120));
     service.services.processor.start();
     await untilState(service, id, 'processing');
     const other = lock(service);
-    await sleep(SHORT_MS);
+    await sleep(SHORT_TIMEOUT_MS);
     other.exec('ROLLBACK');
     assert.equal((await client.result(id)).emotions.length, 24);
     const { body } = await service.app.inject({ url: PATHS.metrics });
@@ -125,7 +126,7 @@ describe('while the data folder’s disk is full', () => {
     const { value: refused, ms } = await timed(() =>
       putPart(begun.presigned_urls[0]?.url ?? '', randomBytes(500_000)),
     );
-    assert.ok(ms < 2 * SHORT_MS, `refused after ${ms} ms`);
+    assert.ok(ms < 2 * SHORT_TIMEOUT_MS, `refused after ${ms} ms`);
     assert.ok(Number(refused.headers.get('retry-after')) >= 1);
     assert.match((await problemOf(refused, 'overloaded')).detail, /disk is full/);
     assert.deepEqual(

@@ -6,7 +6,7 @@ import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contra
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
 import Value from 'typebox/value';
 import { DATABASE_FILE } from '../src/index.ts';
-import { SHORT_MS } from './stores/support/patience.ts';
+import { SHORT_TIMEOUT_MS } from './stores/support/timeouts.ts';
 import { postFile, readProblem, sharedClassifier, testApp } from './support/app.ts';
 import { wav } from './support/wav.ts';
 
@@ -34,7 +34,7 @@ describe('readiness', () => {
   });
 
   test('is refused while the store cannot be written to, and comes back', async () => {
-    const { app, dataDir } = await testApp({}, { kind: 'local', answerMs: SHORT_MS });
+    const { app, dataDir } = await testApp({}, { kind: 'local', answerMs: SHORT_TIMEOUT_MS });
     const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
     other.exec('BEGIN IMMEDIATE');
     const refused = await app.inject({ url: PATHS.ready });

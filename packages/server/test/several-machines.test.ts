@@ -6,9 +6,9 @@ import { PATHS } from '@undertone/contract';
 import { AsynchClient, steadily } from './asynch/support/client.ts';
 import { longWav } from './asynch/support/long-wav.ts';
 import { ServerProcess } from './asynch/support/server-process.ts';
-import { PATIENT_MS } from './stores/support/patience.ts';
 import { PostgresCluster } from './stores/support/postgres-cluster.ts';
 import { S3_CREDENTIALS, S3Server } from './stores/support/s3-server.ts';
+import { LONG_TIMEOUT_MS } from './stores/support/timeouts.ts';
 import { tempDir } from './support/app.ts';
 
 describe('several machines', () => {
@@ -41,7 +41,7 @@ describe('several machines', () => {
       region: 'us-east-1',
       publicEndpoint: '',
       addressing: 'auto',
-      answerMs: PATIENT_MS,
+      answerMs: LONG_TIMEOUT_MS,
     } as const;
     blobs = new S3BlobStore({ ...s3Options, bucket: env.SERVICE_S3_BUCKET, endpoint: s3.endpoint });
   });

@@ -11,8 +11,8 @@ import { openThreadedStores } from '../../src/stores/threaded-stores.ts';
 import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { eventually } from './support/eventually.ts';
 import { ThreadControls, tempDir } from './support/factories.ts';
-import { PATIENT_MS, SHORT_MS } from './support/patience.ts';
 import { mountSmallDisk } from './support/small-disk.ts';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from './support/timeouts.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 100 };
 
@@ -34,7 +34,7 @@ async function queued(stores: Stores): Promise<string> {
 
 for (const [name, open] of [
   ['here', (dataDir: string) => openLocalStores({ dataDir })],
-  ['on its thread', (dataDir: string) => openThreadedStores({ dataDir, answerMs: SHORT_MS })],
+  ['on its thread', (dataDir: string) => openThreadedStores({ dataDir, answerMs: SHORT_TIMEOUT_MS })],
 ] as const) {
   describe(`the database ${name}`, () => {
     test('while another program has it locked, answers what can be read, refuses writes, and then works again', async () => {
@@ -61,7 +61,7 @@ for (const [name, open] of [
       assert.deepEqual(await requests.countByState(), { queued: 1 });
       assert.equal((await keys.lookUp(key)).state, 'active');
       await Promise.all(writes);
-      assert.ok(performance.now() - start < 3 * SHORT_MS, 'nobody waits for the end of the lock');
+      assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'nobody waits for the end of the lock');
       const started = await open(dataDir);
       assert.equal((await started.requests.find(id))?.state, 'queued', 'another server can start');
       await started.close();
@@ -120,7 +120,7 @@ for (const [name, open] of [
 
 test('an error of ours is not taken for a store that is away, and keeps its name and words', async () => {
   for (const open of [openLocalStores, openThreadedStores]) {
-    const stores = await open({ dataDir: await tempDir(), answerMs: PATIENT_MS });
+    const stores = await open({ dataDir: await tempDir(), answerMs: LONG_TIMEOUT_MS });
     after(() => stores.close());
     await uploading(stores, 'twice');
     await assert.rejects(uploading(stores, 'twice'), { name: 'Error', message: /UNIQUE constraint failed/ });
@@ -157,7 +157,7 @@ describe('the store thread', () => {
     const { startThread } = controls;
     stores = await openThreadedStores({
       dataDir,
-      answerMs: SHORT_MS,
+      answerMs: SHORT_TIMEOUT_MS,
       startThread,
       onThreadError: (error) => errors.push(error),
     });
@@ -204,7 +204,7 @@ describe('the store thread', () => {
     const waiting = [uploading(stores, 'refused'), stores.requests.find(id), stores.requests.delete(id, 'o')];
     const slow = isUnavailable(/answers too slowly/);
     await Promise.all([stuck, ...waiting].map((call) => assert.rejects(call, slow)));
-    assert.ok(performance.now() - start < 3 * SHORT_MS, 'nobody waits for the disk');
+    assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'nobody waits for the disk');
     controls.goOn();
 
     assert.equal((await eventually(() => stores.requests.find(id)))?.owner, 'o', 'it was not deleted');

@@ -11,8 +11,8 @@ import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
 import { eventually } from './support/eventually.ts';
 import { START, type StoresFactory } from './support/factories.ts';
-import { PATIENT_MS, SHORT_MS } from './support/patience.ts';
 import { PostgresCluster } from './support/postgres-cluster.ts';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from './support/timeouts.ts';
 import { webhookStoreSuite } from './webhook-store-suite.ts';
 
 let cluster: PostgresCluster;
@@ -33,7 +33,7 @@ const postgres: StoresFactory = {
         ms += by;
       },
       open: async () => {
-        const stores = await openPostgresStores({ url, now: () => ms, answerMs: PATIENT_MS });
+        const stores = await openPostgresStores({ url, now: () => ms, answerMs: LONG_TIMEOUT_MS });
         opened.push(stores);
         return stores;
       },
@@ -66,7 +66,7 @@ async function queue(requests: RequestStore, id: string): Promise<void> {
 async function unavailable(call: () => Promise<unknown>): Promise<void> {
   const start = performance.now();
   await assert.rejects(call, StoreUnavailableError);
-  assert.ok(performance.now() - start < 2 * SHORT_MS);
+  assert.ok(performance.now() - start < 2 * SHORT_TIMEOUT_MS);
 }
 
 describe('PostgreSQL shared by several processes', () => {
@@ -74,7 +74,7 @@ describe('PostgreSQL shared by several processes', () => {
   after(async () => {
     for (const stores of opened) await stores.close();
   });
-  async function open(url: string, answerMs = PATIENT_MS): Promise<PostgresStores> {
+  async function open(url: string, answerMs = LONG_TIMEOUT_MS): Promise<PostgresStores> {
     const stores = await openPostgresStores({ url, answerMs });
     opened.push(stores);
     return stores;
@@ -152,7 +152,7 @@ describe('PostgreSQL shared by several processes', () => {
 
   test('a locked database is unavailable in time, and nothing happens afterwards', async () => {
     const url = await cluster.newDatabase();
-    const { requests } = await open(url, SHORT_MS);
+    const { requests } = await open(url, SHORT_TIMEOUT_MS);
     await queue(requests, 'r');
     const release = await holdLock(url);
     await unavailable(() => requests.create({ ...NEW_REQUEST, id: 'late' }));
@@ -178,7 +178,7 @@ describe('PostgreSQL shared by several processes', () => {
 
   test('a claim whose answer was lost is found again, and is no failed attempt', async () => {
     await using proxy = await LossyProxy.to(await cluster.newDatabase());
-    await using stores = disposable(await openPostgresStores({ url: proxy.url, answerMs: SHORT_MS }));
+    await using stores = disposable(await openPostgresStores({ url: proxy.url, answerMs: SHORT_TIMEOUT_MS }));
     const { requests } = stores;
     await queue(requests, 'r');
     proxy.loseAnswers = true;
@@ -191,7 +191,7 @@ describe('PostgreSQL shared by several processes', () => {
   });
 
   test('while it is away calls fail in time; when it is back everything goes on by itself', async () => {
-    const { requests, keys, ...stores } = await open(await cluster.newDatabase(), SHORT_MS);
+    const { requests, keys, ...stores } = await open(await cluster.newDatabase(), SHORT_TIMEOUT_MS);
     const { key } = await keys.create('k');
     let heard = () => {};
     const listening = new Promise<void>((resolve) => (heard = resolve));

@@ -9,8 +9,8 @@ import { S3BlobStore, type S3Options } from '../../src/stores/s3-blob-store.ts';
 import { s3PutSigner } from '../../src/stores/s3-presign.ts';
 import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { blobStoreSuite } from './blob-store-suite.ts';
-import { PATIENT_MS, SHORT_MS } from './support/patience.ts';
 import { S3_CREDENTIALS, S3Server } from './support/s3-server.ts';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from './support/timeouts.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);
 
@@ -28,7 +28,7 @@ async function options(more: Partial<S3Options> = {}): Promise<S3Options> {
     endpoint: server.endpoint,
     publicEndpoint: '',
     addressing: 'auto',
-    answerMs: PATIENT_MS,
+    answerMs: LONG_TIMEOUT_MS,
     ...more,
   };
 }
@@ -237,7 +237,7 @@ describe('S3', () => {
   });
 
   test('what is wrong with it is said in words, in time', async () => {
-    const good = await options({ answerMs: SHORT_MS });
+    const good = await options({ answerMs: SHORT_TIMEOUT_MS });
     const cases: [Partial<S3Options>, RegExp][] = [
       [{ endpoint: 'http://127.0.0.1:1' }, /cannot be reached/],
       [{ bucket: 'not-there-at-all' }, /bucket does not exist/],
@@ -250,7 +250,7 @@ describe('S3', () => {
         assert.match(error.reason, words);
         return true;
       });
-      assert.ok(performance.now() - start < 3 * SHORT_MS);
+      assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS);
       store.close();
     }
     Object.assign(process.env, { AWS_SECRET_ACCESS_KEY: 'wrong' });

@@ -19,7 +19,7 @@ import {
   type Stores,
 } from '../../src/index.ts';
 import { Metrics } from '../../src/operations/metrics.ts';
-import { PATIENT_MS } from '../stores/support/patience.ts';
+import { LONG_TIMEOUT_MS } from '../stores/support/timeouts.ts';
 import { FORM_TYPE, fileForm } from './form.ts';
 
 export interface TestApp {
@@ -78,7 +78,7 @@ export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' |
 
 /** The real app with stores of its own; everything goes away when the test file is done. */
 export async function testApp(env: Record<string, string> = {}, options: TestOptions = {}): Promise<TestApp> {
-  const { now, answerMs = PATIENT_MS } = options;
+  const { now, answerMs = LONG_TIMEOUT_MS } = options;
   const dataDir = options.dataDir ?? (await tempDir());
   const settings = readSettings({
     SERVICE_DATA_DIR: dataDir,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../../src/stores/unavailable.ts';
-import { PATIENT_MS } from './patience.ts';
+import { LONG_TIMEOUT_MS } from './timeouts.ts';
 
 /** Calls again while the store is away. */
 export async function eventually<T>(work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + PATIENT_MS;
+  const deadline = performance.now() + LONG_TIMEOUT_MS;
   for (;;) {
     try {
       return await work();

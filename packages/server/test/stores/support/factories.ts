@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { DATABASE_FILE } from '../../../src/stores/database.ts';
 import { openLocalStores, type Stores } from '../../../src/stores/local-stores.ts';
 import { openThreadedStores } from '../../../src/stores/threaded-stores.ts';
-import { PATIENT_MS } from './patience.ts';
+import { LONG_TIMEOUT_MS } from './timeouts.ts';
 
 export const START = Date.UTC(2030, 0, 1);
 export const SECOND = 1_000;
@@ -37,7 +37,7 @@ export const local: StoresFactory = {
   make: async () => {
     let ms = START;
     return testStores(await tempDir(), {
-      open: (dataDir) => openLocalStores({ dataDir, now: () => ms, answerMs: PATIENT_MS }),
+      open: (dataDir) => openLocalStores({ dataDir, now: () => ms, answerMs: LONG_TIMEOUT_MS }),
       now: () => ms,
       advance: (by) => {
         ms += by;
@@ -52,7 +52,7 @@ export const threaded: StoresFactory = {
     const controls = new ThreadControls();
     return testStores(await tempDir(), {
       open: (dataDir) =>
-        openThreadedStores({ dataDir, startThread: controls.startThread, answerMs: PATIENT_MS }),
+        openThreadedStores({ dataDir, startThread: controls.startThread, answerMs: LONG_TIMEOUT_MS }),
       now: () => controls.now(),
       advance: (by) => controls.advance(by),
     });
