@@ -41,7 +41,7 @@ check: install
 test-deps:
 	@PYTHON=$(PYTHON) scripts/test-deps.sh
 
-.venv/.installed: training/requirements-test.txt packages/server/test/requirements.txt | test-deps
+.venv/.installed: training/requirements-test.txt packages/testing/requirements.txt | test-deps
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
 	@touch $@

@@ -1,4 +1,4 @@
-import { wavHeader } from '../../packages/server/test/support/wav.ts';
+import { wavHeader } from '@undertone/testing/wav';
 import { voiceLike } from '../support/voice.ts';
 
 const LOOP_SECONDS = 17;

@@ -7,7 +7,7 @@ import {
   type DetailedResult,
   PATHS,
 } from '@undertone/contract';
-import { stereoCall } from '../../packages/server/test/asynch/support/stereo-call.ts';
+import { stereoCall } from '@undertone/testing/stereo-call';
 import { result } from '../asynch/upload.ts';
 import { describeMachine, Limits } from '../support/report.ts';
 import { startServerProcess } from '../support/server-process.ts';

@@ -1,6 +1,6 @@
 import { DISCRETE_LIMITS } from '@undertone/contract';
-import { writeWav } from '../../packages/audio/test/support/wav.ts';
-import { fileForm } from '../../packages/server/test/support/form.ts';
+import { fileForm } from '@undertone/testing/form';
+import { writeWav } from '@undertone/testing/write-wav';
 import { voiceLike } from '../support/voice.ts';
 
 const RATE = 192_000;

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { freePort } from '../../packages/server/test/support/ready.ts';
+import { freePort } from '@undertone/testing/ready';
 import { startServerProcess } from '../support/server-process.ts';
 import { environment } from './environment.ts';
 import { RecordingProxy } from './recording-proxy.ts';
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const VOICE = here('../../examples/voices/angry-1013.wav');
-const RECORDINGS = here('../../packages/server/test/recorded-clients/');
+const RECORDINGS = here('../../packages/server/test/compat/recorded-clients/');
 const folder = await mkdtemp(join(tmpdir(), 'undertone-record-'));
 for (const name of ['test_file.wav', 'long_file_sample.wav']) await copyFile(VOICE, join(folder, name));
 

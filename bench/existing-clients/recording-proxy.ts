@@ -3,7 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { WebSocket, WebSocketServer } from 'ws';
-import { type Exchange, type Recorded, shapeOf } from '../../packages/server/test/recorded-clients/replay.ts';
+import {
+  type Exchange,
+  type Recorded,
+  shapeOf,
+} from '../../packages/server/test/compat/recorded-clients/replay.ts';
 
 /** Headers that the sender's library makes up again. */
 const NOT_KEPT = ['host', 'content-length', 'connection', 'x-api-key', 'transfer-encoding'];

@@ -1,8 +1,8 @@
 // Sends many damaged or hostile bodies to the real server. See ../README.md.
 import { parseArgs } from 'node:util';
-import { hostileRequest } from '../../packages/server/test/support/hostile.ts';
-import { Random } from '../../packages/server/test/support/random.ts';
-import { sendHostile } from '../../packages/server/test/support/send-hostile.ts';
+import { hostileRequest } from '@undertone/testing/hostile';
+import { Random } from '@undertone/testing/random';
+import { sendHostile } from '@undertone/testing/send-hostile';
 import { Client } from '../support/client.ts';
 import { describeMachine } from '../support/report.ts';
 import { startServerProcess } from '../support/server-process.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AsynchResult } from '@undertone/contract';
-import { AsynchClient } from '../../packages/server/test/asynch/support/client.ts';
-import { nothingLeft, same } from '../../packages/server/test/asynch/support/crashes.ts';
-import { longWav } from '../../packages/server/test/asynch/support/long-wav.ts';
-import type { Random } from '../../packages/server/test/support/random.ts';
+import { AsynchClient } from '@undertone/testing/asynch-client';
+import { nothingLeft, same } from '@undertone/testing/crashes';
+import { longWav } from '@undertone/testing/long-wav';
+import type { Random } from '@undertone/testing/random';
 import { FAULTS, SeveralMachines } from './several-machines.ts';
 
 const SECONDS = 1_800;

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Victim } from '@undertone/testing/crashes';
+import type { Random } from '@undertone/testing/random';
+import { ServerProcess } from '@undertone/testing/server-process';
 import { openS3 } from '../../packages/server/src/index.ts';
-import type { Victim } from '../../packages/server/test/asynch/support/crashes.ts';
-import { ServerProcess } from '../../packages/server/test/asynch/support/server-process.ts';
-import type { Random } from '../../packages/server/test/support/random.ts';
 import { SharedStores } from '../support/shared-stores.ts';
 
 export const FAULTS = ['worker', 'api', 'postgres'] as const;

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { encode } from '@undertone/testing/stream-audio';
 import { WebSocket } from 'ws';
-import { encode } from '../../packages/server/test/streaming/support/sound.ts';
 import { voiceLike } from '../support/voice.ts';
 
 const { values } = parseArgs({

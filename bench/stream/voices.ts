@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
-import { writeWav } from '../../packages/audio/test/support/wav.ts';
-import { StreamClient } from '../../packages/server/test/streaming/support/client.ts';
-import { cut, encode, voiceAt, voiceNames } from '../../packages/server/test/streaming/support/sound.ts';
+import { cut, encode, voiceAt, voiceNames } from '@undertone/testing/stream-audio';
+import { StreamClient } from '@undertone/testing/stream-client';
+import { writeWav } from '@undertone/testing/write-wav';
 
 const SECONDS = 5;
 const FRAMES_PER_SECOND = 50;

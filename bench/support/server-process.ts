@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PATHS } from '@undertone/contract';
-import { freePort, isReady } from '../../packages/server/test/support/ready.ts';
+import { freePort, isReady } from '@undertone/testing/ready';
 
 const MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url));
 

@@ -1,5 +1,5 @@
-import { PostgresCluster } from '../../packages/server/test/stores/support/postgres-cluster.ts';
-import { S3_CREDENTIALS, S3Server } from '../../packages/server/test/stores/support/s3-server.ts';
+import { PostgresCluster } from '@undertone/testing/postgres-cluster';
+import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 
 /** A PostgreSQL and an S3 of the bench's own, gone with `stop`. */
 export class SharedStores {

@@ -1,7 +1,7 @@
-import { writeWav } from '../../packages/audio/test/support/wav.ts';
-import { fileForm } from '../../packages/server/test/support/form.ts';
+import { fileForm } from '@undertone/testing/form';
+import { writeWav } from '@undertone/testing/write-wav';
 
-export { FORM_TYPE } from '../../packages/server/test/support/form.ts';
+export { FORM_TYPE } from '@undertone/testing/form';
 
 /** A voice-like sound: a buzzing tone that swells and pauses like syllables. */
 export function voiceLike(seconds: number, rate: number): Float32Array<ArrayBuffer> {

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { ASYNCH_PATHS, type WebhookEvent, type WebhookSecret } from '@undertone/contract';
-import { AsynchClient } from '../../packages/server/test/asynch/support/client.ts';
-import { ServerProcess } from '../../packages/server/test/asynch/support/server-process.ts';
-import { Random } from '../../packages/server/test/support/random.ts';
-import { wav } from '../../packages/server/test/support/wav.ts';
-import { type Reaction, Receiver } from '../../packages/server/test/webhooks/support/receiver.ts';
-import { verifyAll } from '../../packages/server/test/webhooks/support/verify.ts';
+import { AsynchClient } from '@undertone/testing/asynch-client';
+import { Random } from '@undertone/testing/random';
+import { ServerProcess } from '@undertone/testing/server-process';
+import { verifyAll } from '@undertone/testing/verify-webhook';
+import { wav } from '@undertone/testing/wav';
+import { type Reaction, Receiver } from '@undertone/testing/webhook-receiver';
 import { describeMachine, Limits } from '../support/report.ts';
 
 const { values } = parseArgs({

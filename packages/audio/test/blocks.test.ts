@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { encodings, writeWav } from '@undertone/testing/write-wav';
 import fc from 'fast-check';
 import { cutIntoBlocks, decodeBlock, modelSamples, type PcmBlock } from '../src/index.ts';
 import { collect, concatenate, decodeAll, inPieces, open, random } from './support/sounds.ts';
-import { encodings, writeWav } from './support/wav.ts';
 
 const rates = fc.oneof(
   fc.constantFrom(8000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { writeWav } from '@undertone/testing/write-wav';
 import { AudioError, decodeBlock, memorySource, readClip } from '../src/index.ts';
 import { inPieces, open, sine } from './support/sounds.ts';
-import { writeWav } from './support/wav.ts';
 
 const clipOf = async (seconds: number, sampleRate = 44_100) =>
   readClip(await open(memorySource(writeWav(sine(seconds, sampleRate, 300), { sampleRate }))));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { writeWav } from '@undertone/testing/write-wav';
 import { Slots } from '../src/ffmpeg/slots.ts';
 import {
   AudioError,
@@ -17,7 +18,6 @@ import {
 } from '../src/index.ts';
 import { sniff } from '../src/sound.ts';
 import { decodeAll, inPieces, open, signalToNoise, voice } from './support/sounds.ts';
-import { writeWav } from './support/wav.ts';
 
 const sound = writeWav(voice(5, 44_100));
 const quiet = ['-y', '-loglevel', 'error'];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { chunk, encodings, writeWav } from '@undertone/testing/write-wav';
 import fc from 'fast-check';
 import { AudioError } from '../src/index.ts';
 import { decodeAll, inPieces, open, sine } from './support/sounds.ts';
-import { chunk, encodings, writeWav } from './support/wav.ts';
 
 const tone = sine(0.05, 16_000, 440);
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
+import { chunk, encodings, writeWav } from '@undertone/testing/write-wav';
 import fc from 'fast-check';
 import { AudioError, type Sound } from '../src/index.ts';
 import {
@@ -12,7 +13,6 @@ import {
   sine,
   voice,
 } from './support/sounds.ts';
-import { chunk, encodings, writeWav } from './support/wav.ts';
 
 const open = (wav: Uint8Array): Promise<Sound> => openSource(inPieces(wav, 4096));
 const read = async (wav: Uint8Array): Promise<Float32Array> => decodeAll(await open(wav));

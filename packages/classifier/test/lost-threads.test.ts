@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { writeWav } from '../../audio/test/support/wav.ts';
+import { writeWav } from '@undertone/testing/write-wav';
 import {
   DEFAULT_MODELS_DIR,
   NoThreadsError,

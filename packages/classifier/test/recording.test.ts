@@ -13,8 +13,8 @@ import {
   type RecordingSource,
   resampleAll,
 } from '@undertone/audio';
+import { writeWav } from '@undertone/testing/write-wav';
 import fc from 'fast-check';
-import { writeWav } from '../../audio/test/support/wav.ts';
 import { NoThreadsError, type RecordingPrediction } from '../src/index.ts';
 import { classifyRecording, type RecordingOptions } from '../src/recording.ts';
 import { copyModels } from './support/models-dir.ts';

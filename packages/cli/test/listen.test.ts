@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { writeWav } from '../../audio/test/support/wav.ts';
+import { writeWav } from '@undertone/testing/write-wav';
 import { talkWav } from './support/talk.ts';
 import { output, type Serving, serve, start, undertone, VOICES } from './support/undertone.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openStores } from '@undertone/server';
-import { PostgresCluster } from '../../server/test/stores/support/postgres-cluster.ts';
-import { S3_CREDENTIALS, S3Server } from '../../server/test/stores/support/s3-server.ts';
+import { PostgresCluster } from '@undertone/testing/postgres-cluster';
+import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { judgeClock } from '../src/shared-checks.ts';
 import { temporaryFolder, undertone } from './support/undertone.ts';
 

@@ -1,9 +1,9 @@
 // The page where recordings go straight from the browser to S3, as with several machines.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { testApp } from '@undertone/testing/app';
+import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { talkWav } from '../../cli/test/support/talk.ts';
-import { S3_CREDENTIALS, S3Server } from '../../server/test/stores/support/s3-server.ts';
-import { testApp } from '../../server/test/support/app.ts';
 import { openPage, startBrowser } from './support/browser.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);

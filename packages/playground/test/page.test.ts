@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { tempDir, testApp } from '@undertone/testing/app';
 import type { Locator } from 'playwright-core';
 import { silentWav } from '../../cli/test/support/silence.ts';
 import { oneSidedCall, talkWav } from '../../cli/test/support/talk.ts';
 import { VOICES } from '../../cli/test/support/undertone.ts';
-import { tempDir, testApp } from '../../server/test/support/app.ts';
 import { accessibilityProblems, INSECURE_HOST, openPage, savedBy, startBrowser } from './support/browser.ts';
 
 const service = await testApp();

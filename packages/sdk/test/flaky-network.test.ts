@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { freePort } from '@undertone/testing/ready';
 import fc from 'fast-check';
-import { freePort } from '../../server/test/support/ready.ts';
 import type { PlatformClient } from '../src/client.ts';
 import { UndertoneError, UploadFailedError } from '../src/errors.ts';
 import { clientWithoutWaits, flakyServer, MIB, PLATFORMS, scrambled } from './support/clients.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServerProcess } from '../../server/test/asynch/support/server-process.ts';
-import { encode, voiceAt } from '../../server/test/streaming/support/sound.ts';
-import { tempDir, testApp } from '../../server/test/support/app.ts';
+import { tempDir, testApp } from '@undertone/testing/app';
+import { ServerProcess } from '@undertone/testing/server-process';
+import { encode, voiceAt } from '@undertone/testing/stream-audio';
 import { ConfigError, EmotionClient, RequestFailedError, type StreamPrediction } from '../src/index.ts';
 
 const KEY = 'a-key-for-streams';

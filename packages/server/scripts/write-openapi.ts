@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PATHS } from '@undertone/contract';
 import { stringify } from 'yaml';
 import { createLogger, readSettings, startServer } from '../src/index.ts';
-import { asyncApi } from '../src/streaming/asyncapi.ts';
+import { asyncApi } from '../src/streams/asyncapi.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
 const dataDir = await mkdtemp(join(tmpdir(), 'undertone-openapi-'));

@@ -1,57 +1,21 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { Classifier } from '@undertone/classifier';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { AsynchMetrics } from './asynch/metrics.ts';
-import type { AsynchProcessor } from './asynch/processor.ts';
-import { asynchRoutes } from './asynch/routes.ts';
-import type { Uploads } from './asynch/uploads.ts';
-import { discreteRoutes } from './discrete/routes.ts';
+import fastify, { type FastifyInstance, LogController } from 'fastify';
+import { discreteRoutes } from './clips/routes.ts';
+import { serveSocketIo } from './compat/socket-io.ts';
 import { requireKeys } from './http/auth.ts';
-import { type BodyTimeouts, drainUnreadBodies } from './http/body.ts';
+import { drainUnreadBodies } from './http/body.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
-import { limitRates, type MakeBuckets } from './http/rate-limit.ts';
+import { limitRates } from './http/rate-limit.ts';
 import { logRequests, requestIdOf } from './http/request-log.ts';
 import { secure } from './http/security.ts';
-import type { Authenticator } from './keys/authenticator.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
-import type { Metrics } from './operations/metrics.ts';
-import { operationRoutes } from './operations/routes.ts';
+import { operationRoutes } from './operators/routes.ts';
 import { servePage } from './page.ts';
-import type { Settings } from './settings.ts';
-import type { BlobStore } from './stores/blob-store.ts';
-import type { Presigner } from './stores/presign.ts';
-import type { RequestStore } from './stores/request-store.ts';
-import { streamRoutes } from './streaming/routes.ts';
-import { serveSocketIo } from './streaming/socket-io.ts';
-import type { Streams } from './streaming/streams.ts';
-import { acceptWebSockets, isWebSocket } from './streaming/websockets.ts';
-import type { Webhooks } from './webhooks/webhooks.ts';
-
-/** What the routes work with. Made, and closed, by `compose.ts`. */
-export interface Services {
-  readonly settings: Settings;
-  readonly logger: FastifyBaseLogger;
-  readonly metrics: Metrics;
-  readonly asynchMetrics: AsynchMetrics;
-  readonly classifier: Classifier;
-  readonly authenticator: Authenticator;
-  readonly makeBuckets: MakeBuckets;
-  readonly requests: RequestStore;
-  readonly blobs: BlobStore;
-  readonly presigner: Presigner;
-  readonly uploads: Uploads;
-  readonly processor: AsynchProcessor;
-  readonly streams: Streams;
-  readonly webhooks: Webhooks;
-  readonly bodyTimeouts: {
-    readonly clip: BodyTimeouts;
-    readonly part: BodyTimeouts;
-    readonly recording: BodyTimeouts;
-  };
-  /** Aborted when the server has been asked to stop. */
-  readonly stopping: AbortSignal;
-}
+import { asynchRoutes } from './recordings/routes.ts';
+import type { Services } from './services.ts';
+import { streamRoutes } from './streams/routes.ts';
+import { acceptWebSockets, isWebSocket } from './streams/websockets.ts';
 
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {

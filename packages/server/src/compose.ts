@@ -5,19 +5,20 @@ import { Classifier } from '@undertone/classifier';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { buildApp, type Services } from './app.ts';
-import { AsynchMetrics } from './asynch/metrics.ts';
-import { AsynchProcessor, type ProcessorTimes } from './asynch/processor.ts';
-import { Sweep } from './asynch/sweep.ts';
-import { Uploads } from './asynch/uploads.ts';
+import { buildApp } from './app.ts';
+import { Authenticator } from './http/authenticator.ts';
 import { TokenBuckets } from './http/rate-limit.ts';
-import { Authenticator } from './keys/authenticator.ts';
-import { Metrics } from './operations/metrics.ts';
+import { Metrics } from './operators/metrics.ts';
+import { AsynchMetrics } from './recordings/metrics.ts';
+import { Sweep } from './recordings/sweep.ts';
+import { Uploads } from './recordings/uploads.ts';
+import { AsynchProcessor, type ProcessorTimes } from './recordings/worker.ts';
+import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
-import { eraseOldCopies } from './stores/database.ts';
-import { openStores, type Stores } from './stores/open-stores.ts';
-import { Streams, type StreamTimes } from './streaming/streams.ts';
-import { Webhooks, type WebhookTimes } from './webhooks/webhooks.ts';
+import { openStores, type Stores } from './stores/index.ts';
+import { eraseOldCopies } from './stores/sqlite/database.ts';
+import { Streams, type StreamTimes } from './streams/registry.ts';
+import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
 /**
  * A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most, a

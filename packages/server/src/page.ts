@@ -3,8 +3,8 @@ import { extname } from 'node:path';
 import { PATHS } from '@undertone/contract';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import packageJson from '../package.json' with { type: 'json' };
-import type { Services } from './app.ts';
 import { ProblemError } from './problems.ts';
+import type { Services } from './services.ts';
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { testApp } from './support/app.ts';
+import { testApp } from '@undertone/testing/app';
 
 test('one process on one machine loads nothing of PostgreSQL and S3', async () => {
   await testApp();

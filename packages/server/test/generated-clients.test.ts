@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { API_KEY_HEADER, ASYNCH_PATHS, PATHS } from '@undertone/contract';
+import { postFile, tempDir, testApp } from '@undertone/testing/app';
 import openapiTS, { astToString } from 'openapi-typescript';
 import ts from 'typescript';
-import { postFile, tempDir, testApp } from './support/app.ts';
 
 const pathTo = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const openapi = pathTo('../../../docs/openapi.json');

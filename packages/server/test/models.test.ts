@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Classifier, DEFAULT_MODELS_DIR, ModelFilesError } from '@undertone/classifier';
 import { API_KEY_HEADER, type ModelList, PATHS } from '@undertone/contract';
-import { AsynchClient } from './asynch/support/client.ts';
-import { problemOf } from './asynch/support/problem.ts';
-import { postFile, readProblem, tempDir, testApp } from './support/app.ts';
-import { wav } from './support/wav.ts';
+import { postFile, readProblem, tempDir, testApp } from '@undertone/testing/app';
+import { AsynchClient } from '@undertone/testing/asynch-client';
+import { problemOf } from '@undertone/testing/problem';
+import { wav } from '@undertone/testing/wav';
 
 async function ownModels(change: (catalog: { models: { id: string; emotions: string[] }[] }) => void) {
   const modelsDir = await tempDir();

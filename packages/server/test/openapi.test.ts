@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { ERROR_CODES, PATHS } from '@undertone/contract';
 import { DiscreteResult } from '@undertone/contract/schemas';
+import { testApp } from '@undertone/testing/app';
 import Value from 'typebox/value';
 import { parse } from 'yaml';
-import { asyncApi } from '../src/streaming/asyncapi.ts';
-import { testApp } from './support/app.ts';
+import { asyncApi } from '../src/streams/asyncapi.ts';
 
 const service = await testApp();
 const file = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url));

@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
+import { tempDir } from '@undertone/testing/app';
+import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
+import { FORM_TYPE, fileForm } from '@undertone/testing/form';
+import { longWav } from '@undertone/testing/long-wav';
+import { head, RawClient } from '@undertone/testing/socket';
+import { wav } from '@undertone/testing/wav';
 import { openStores } from '../src/index.ts';
-import { AsynchClient, steadily } from './asynch/support/client.ts';
-import { longWav } from './asynch/support/long-wav.ts';
-import { tempDir } from './support/app.ts';
-import { FORM_TYPE, fileForm } from './support/form.ts';
-import { head, RawClient } from './support/socket.ts';
-import { wav } from './support/wav.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 

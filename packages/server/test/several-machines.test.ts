@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
-import { AsynchClient, steadily } from './asynch/support/client.ts';
-import { longWav } from './asynch/support/long-wav.ts';
-import { ServerProcess } from './asynch/support/server-process.ts';
-import { PostgresCluster } from './stores/support/postgres-cluster.ts';
-import { S3_CREDENTIALS, S3Server } from './stores/support/s3-server.ts';
-import { LONG_TIMEOUT_MS } from './stores/support/timeouts.ts';
-import { tempDir } from './support/app.ts';
+import { tempDir } from '@undertone/testing/app';
+import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
+import { longWav } from '@undertone/testing/long-wav';
+import { PostgresCluster } from '@undertone/testing/postgres-cluster';
+import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
+import { ServerProcess } from '@undertone/testing/server-process';
+import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
 
 describe('several machines', () => {
   let cluster: PostgresCluster;
@@ -35,7 +35,7 @@ describe('several machines', () => {
     apis = [make('api'), make('api')];
     workers = [make('worker'), make('worker')];
     await Promise.all([...apis, ...workers].map((process) => process.start()));
-    const { S3BlobStore } = await import('../src/stores/s3-blob-store.ts');
+    const { S3BlobStore } = await import('../src/stores/s3/blobs.ts');
     const s3Options = {
       prefix: 'undertone/',
       region: 'us-east-1',

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, isReady } from '../../../server/test/support/ready.ts';
+import { freePort, isReady } from '@undertone/testing/ready';
 import { ROOT } from './undertone.ts';
 
 /** What make looks at to know that npm has done its part. */

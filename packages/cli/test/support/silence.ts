@@ -1,4 +1,4 @@
-import { writeWav } from '../../../audio/test/support/wav.ts';
+import { writeWav } from '@undertone/testing/write-wav';
 
 const RATE = 16_000;
 

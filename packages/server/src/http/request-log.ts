@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
-import type { Metrics } from '../operations/metrics.ts';
+import type { Metrics } from '../operators/metrics.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

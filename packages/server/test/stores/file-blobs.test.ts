@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FileBlobStore } from '../../src/stores/file-blob-store.ts';
-import { Presigner } from '../../src/stores/presign.ts';
+import { mountSmallDisk } from '@undertone/testing/small-disk';
+import { FileBlobStore } from '../../src/stores/files/blobs.ts';
+import { Presigner } from '../../src/stores/signing.ts';
 import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { blobStoreSuite } from './blob-store-suite.ts';
 import { tempDir } from './support/factories.ts';
-import { mountSmallDisk } from './support/small-disk.ts';
 
 blobStoreSuite({
   name: 'files',

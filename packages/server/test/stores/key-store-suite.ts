@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { KeyStore } from '../../src/stores/key-store.ts';
-import type { Stores } from '../../src/stores/local-stores.ts';
+import type { Stores } from '../../src/stores/sqlite/local-stores.ts';
 import { HOUR, type StoresFactory, type TestStores } from './support/factories.ts';
 
 export function keyStoreSuite(factory: StoresFactory): void {

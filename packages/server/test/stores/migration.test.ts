@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DATABASE_FILE, eraseOldCopies, openDatabase } from '../../src/stores/database.ts';
-import { openLocalStores, type Stores } from '../../src/stores/local-stores.ts';
-import { openThreadedStores } from '../../src/stores/threaded-stores.ts';
+import { DATABASE_FILE, eraseOldCopies, openDatabase } from '../../src/stores/sqlite/database.ts';
+import { openLocalStores, type Stores } from '../../src/stores/sqlite/local-stores.ts';
+import { openThreadedStores } from '../../src/stores/sqlite/threaded-stores.ts';
 import { DAY, HOUR, tempDir } from './support/factories.ts';
 
 const FIXTURE = readFileSync(new URL('./version-1.0.sql', import.meta.url), 'utf8');
@@ -143,7 +143,7 @@ describe('a data folder of version 1.0', () => {
 
   test('is migrated once, by whichever of several processes comes first', async () => {
     const dataDir = await folderOfVersion1();
-    const module = new URL('../../src/stores/local-stores.ts', import.meta.url).href;
+    const module = new URL('../../src/stores/sqlite/local-stores.ts', import.meta.url).href;
     const script = `const { openLocalStores } = await import('${module}');
       const stores = await openLocalStores({ dataDir: process.argv[1], now: () => ${NOW} });
       console.log(JSON.stringify(await stores.requests.countByState()));

@@ -3,16 +3,17 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres-stores.ts';
+import { eventually } from '@undertone/testing/eventually';
+import { PostgresCluster } from '@undertone/testing/postgres-cluster';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import type { PostgresOptions } from '../../src/stores/postgres/database.ts';
+import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres/stores.ts';
 import type { RequestStore } from '../../src/stores/request-store.ts';
 import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
-import { eventually } from './support/eventually.ts';
 import { START, type StoresFactory } from './support/factories.ts';
-import { PostgresCluster } from './support/postgres-cluster.ts';
-import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from './support/timeouts.ts';
 import { webhookStoreSuite } from './webhook-store-suite.ts';
 
 let cluster: PostgresCluster;
@@ -74,8 +75,11 @@ describe('PostgreSQL shared by several processes', () => {
   after(async () => {
     for (const stores of opened) await stores.close();
   });
-  async function open(url: string, answerMs = LONG_TIMEOUT_MS): Promise<PostgresStores> {
-    const stores = await openPostgresStores({ url, answerMs });
+  async function open(
+    url: string,
+    options: Partial<PostgresOptions> = { answerMs: LONG_TIMEOUT_MS },
+  ): Promise<PostgresStores> {
+    const stores = await openPostgresStores({ url, ...options });
     opened.push(stores);
     return stores;
   }
@@ -152,7 +156,7 @@ describe('PostgreSQL shared by several processes', () => {
 
   test('a locked database is unavailable in time, and nothing happens afterwards', async () => {
     const url = await cluster.newDatabase();
-    const { requests } = await open(url, SHORT_TIMEOUT_MS);
+    const { requests } = await open(url, { answerMs: SHORT_TIMEOUT_MS });
     await queue(requests, 'r');
     const release = await holdLock(url);
     await unavailable(() => requests.create({ ...NEW_REQUEST, id: 'late' }));
@@ -161,6 +165,21 @@ describe('PostgreSQL shared by several processes', () => {
     assert.equal(await requests.find('late'), null);
     const claim = await requests.claim({ leaseMs: 60_000, running: [] });
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
+  });
+
+  test('unless told otherwise, a locked database is unavailable within a second', async () => {
+    const url = await cluster.newDatabase();
+    const { requests } = await open(url, {});
+    const release = await holdLock(url);
+    const took: number[] = [];
+    for (let times = 0; times < 3; times++) {
+      const start = performance.now();
+      await assert.rejects(requests.countByState(), StoreUnavailableError);
+      took.push(performance.now() - start);
+    }
+    await release();
+    // The quickest: a machine that stalls for a moment is not the store.
+    assert.ok(Math.min(...took) < 1_000, `refused after ${took} ms`);
   });
 
   test('a connection that is cut between two statements of a transaction is a failed call, not the end of the process', async () => {
@@ -191,7 +210,9 @@ describe('PostgreSQL shared by several processes', () => {
   });
 
   test('while it is away calls fail in time; when it is back everything goes on by itself', async () => {
-    const { requests, keys, ...stores } = await open(await cluster.newDatabase(), SHORT_TIMEOUT_MS);
+    const { requests, keys, ...stores } = await open(await cluster.newDatabase(), {
+      answerMs: SHORT_TIMEOUT_MS,
+    });
     const { key } = await keys.create('k');
     let heard = () => {};
     const listening = new Promise<void>((resolve) => (heard = resolve));

@@ -9,4 +9,4 @@ Date.now = () => {
   return clock[0] ?? 0;
 };
 
-await import('../../../src/stores/store-thread.ts');
+await import('../../../src/stores/sqlite/thread.ts');

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { DATABASE_FILE } from '../../../src/stores/database.ts';
-import { openLocalStores, type Stores } from '../../../src/stores/local-stores.ts';
-import { openThreadedStores } from '../../../src/stores/threaded-stores.ts';
-import { LONG_TIMEOUT_MS } from './timeouts.ts';
+import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import { DATABASE_FILE } from '../../../src/stores/sqlite/database.ts';
+import { openLocalStores, type Stores } from '../../../src/stores/sqlite/local-stores.ts';
+import { openThreadedStores } from '../../../src/stores/sqlite/threaded-stores.ts';
 
 export const START = Date.UTC(2030, 0, 1);
 export const SECOND = 1_000;

@@ -1,0 +1,40 @@
+import type { Classifier } from '@undertone/classifier';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Authenticator } from './http/authenticator.ts';
+import type { BodyTimeouts } from './http/body.ts';
+import type { MakeBuckets } from './http/rate-limit.ts';
+import type { Metrics } from './operators/metrics.ts';
+import type { AsynchMetrics } from './recordings/metrics.ts';
+import type { Uploads } from './recordings/uploads.ts';
+import type { AsynchProcessor } from './recordings/worker.ts';
+import type { Settings } from './settings.ts';
+import type { BlobStore } from './stores/blob-store.ts';
+import type { RequestStore } from './stores/request-store.ts';
+import type { Presigner } from './stores/signing.ts';
+import type { Streams } from './streams/registry.ts';
+import type { Webhooks } from './webhooks/deliver.ts';
+
+/** What the routes work with. Made, and closed, by `compose.ts`. */
+export interface Services {
+  readonly settings: Settings;
+  readonly logger: FastifyBaseLogger;
+  readonly metrics: Metrics;
+  readonly asynchMetrics: AsynchMetrics;
+  readonly classifier: Classifier;
+  readonly authenticator: Authenticator;
+  readonly makeBuckets: MakeBuckets;
+  readonly requests: RequestStore;
+  readonly blobs: BlobStore;
+  readonly presigner: Presigner;
+  readonly uploads: Uploads;
+  readonly processor: AsynchProcessor;
+  readonly streams: Streams;
+  readonly webhooks: Webhooks;
+  readonly bodyTimeouts: {
+    readonly clip: BodyTimeouts;
+    readonly part: BodyTimeouts;
+    readonly recording: BodyTimeouts;
+  };
+  /** Aborted when the server has been asked to stop. */
+  readonly stopping: AbortSignal;
+}

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import { SECRET_FILE } from '../signing.ts';
+import { openDatabase } from '../sqlite/database.ts';
+import { connectionOptions } from './database.ts';
+import { asUnavailable } from './errors.ts';
+import { migratePostgres } from './migrate.ts';
+
+const CONNECT_MS = 5_000;
+const ROWS_AT_ONCE = 500;
+
+export interface Moved {
+  readonly keys: number;
+  readonly requests: number;
+  /** Recordings that are not finished: their audio lies in the data folder, so they stay there. */
+  readonly unfinished: number;
+}
+
+type Row = Record<string, unknown>;
+
+/** Past their time they are not worth taking along; of those that are over only the id is left. */
+const FINISHED = `state IN ('expired', 'deleted') OR state IN ('completed', 'failed') AND expires_at > :now`;
+
+/**
+ * Copies keys, results, what is known of past requests and the secret that signs from the data folder into PostgreSQL, in
+ * one transaction. What is there already stays as it is, so that it can be run again. Nothing in the data folder is changed.
+ */
+export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: string }): Promise<Moved> {
+  const embedded = await openDatabase(dataDir);
+  const client = new pg.Client({ ...connectionOptions(url), connectionTimeoutMillis: CONNECT_MS });
+  client.on('error', () => undefined);
+  try {
+    await migratePostgres(url);
+    await client.connect();
+    await client.query('BEGIN');
+    const now = Date.now();
+    const moved = {
+      keys: await copy(client, 'keys', embedded.prepare('SELECT * FROM keys').iterate()),
+      requests: await copy(
+        client,
+        'requests',
+        // The audio is erased as soon as there is a result, or is about to be.
+        embedded.prepare(`SELECT *, 0 AS stored_bytes FROM requests WHERE ${FINISHED}`).iterate({ now }),
+      ),
+      unfinished: countUnfinished(embedded, now),
+    };
+    const results = `SELECT results.* FROM results JOIN requests ON id = request_id WHERE ${FINISHED}`;
+    await copy(client, 'results', embedded.prepare(results).iterate({ now }));
+    // What was signed with it stays valid.
+    const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
+    if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);
+    await client.query('COMMIT');
+    return moved;
+  } catch (error) {
+    throw asUnavailable(error);
+  } finally {
+    embedded.close();
+    await client.end();
+  }
+}
+
+/** How many were not there before. */
+async function copy(client: pg.Client, table: string, rows: Iterable<Row>): Promise<number> {
+  const { rows: found } = await client.query<{ name: string }>(
+    `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'undertone' AND table_name = $1`,
+    [table],
+  );
+  const known = found.map(({ name }) => name);
+  let copied = 0;
+  for (const batch of batches(rows)) {
+    const columns = Object.keys(batch[0] ?? {}).filter((name) => known.includes(name));
+    const { rowCount } = await client.query(
+      `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table}, $1)
+       ON CONFLICT DO NOTHING`,
+      [JSON.stringify(batch)],
+    );
+    copied += rowCount ?? 0;
+  }
+  return copied;
+}
+
+function* batches(rows: Iterable<Row>): Generator<Row[]> {
+  let batch: Row[] = [];
+  for (const row of rows) {
+    batch.push(Object.fromEntries(Object.entries(row).map(([name, value]) => [name, asPostgres(value)])));
+    if (batch.length < ROWS_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Bytes as PostgreSQL reads them from text. */
+function asPostgres(value: unknown): unknown {
+  return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value;
+}
+
+function countUnfinished(embedded: DatabaseSync, now: number): number {
+  const row = embedded
+    .prepare(
+      `SELECT count(*) AS count FROM requests WHERE state IN ('uploading', 'queued', 'processing') AND expires_at > ?`,
+    )
+    .get(now);
+  return (row as { count: number }).count;
+}

@@ -1,0 +1,82 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { asUnavailable } from './errors.ts';
+
+/** S3 takes pieces of 5 MiB and more. */
+const PIECE_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Writes bytes of unknown length as one object, with one piece of them in memory. S3 calls that a multipart upload; it has
+ * nothing to do with the parts that our clients send. The object appears when `end` resolves, or never.
+ */
+export class S3Writer {
+  readonly #client: S3Client;
+  readonly #where: { readonly Bucket: string; readonly Key: string };
+  readonly #etags: string[] = [];
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #uploadId: string | undefined;
+
+  constructor(client: S3Client, where: { readonly Bucket: string; readonly Key: string }) {
+    this.#client = client;
+    this.#where = where;
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= PIECE_BYTES) await guard(() => this.#sendPiece());
+  }
+
+  /** The ETag of the object. */
+  end(): Promise<string> {
+    return guard(async () => {
+      if (this.#uploadId === undefined) {
+        const command = new PutObjectCommand({ ...this.#where, Body: this.#take() });
+        return (await this.#client.send(command)).ETag ?? '';
+      }
+      if (this.#waitingBytes > 0) await this.#sendPiece();
+      const command = new CompleteMultipartUploadCommand({
+        ...this.#where,
+        UploadId: this.#uploadId,
+        MultipartUpload: { Parts: this.#etags.map((ETag, i) => ({ ETag, PartNumber: i + 1 })) },
+      });
+      return (await this.#client.send(command)).ETag ?? '';
+    });
+  }
+
+  /** What cannot be undone now is left to the bucket's lifecycle rule. */
+  async abort(): Promise<void> {
+    if (this.#uploadId === undefined) return;
+    const command = new AbortMultipartUploadCommand({ ...this.#where, UploadId: this.#uploadId });
+    await this.#client.send(command).catch(() => undefined);
+  }
+
+  async #sendPiece(): Promise<void> {
+    this.#uploadId ??= (await this.#client.send(new CreateMultipartUploadCommand(this.#where))).UploadId;
+    const PartNumber = this.#etags.length + 1;
+    const part = { ...this.#where, UploadId: this.#uploadId, PartNumber, Body: this.#take() };
+    this.#etags.push((await this.#client.send(new UploadPartCommand(part))).ETag ?? '');
+  }
+
+  #take(): Buffer {
+    const bytes = Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return bytes;
+  }
+}
+
+async function guard<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}

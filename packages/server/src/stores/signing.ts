@@ -1,0 +1,120 @@
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { chmod, link, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ASYNCH_PATHS, PATHS } from '@undertone/contract';
+import type { PartUrl, UploadTarget } from './blob-store.ts';
+import { asUnavailable } from './files/errors.ts';
+
+const PART_PATH = PATHS.asynch + ASYNCH_PATHS.part;
+
+export const SECRET_FILE = 'presign.key';
+const SECRET_BYTES = 32;
+
+/** Signing ten thousand URLs at one go would hold the event loop too long. */
+const SIGNED_AT_ONCE = 500;
+
+export interface SignedPart {
+  readonly requestId: string;
+  readonly partNumber: number;
+  /** Seconds since 1970. */
+  readonly expires: number;
+}
+
+/**
+ * URLs that let whoever has them send one part of one request until a moment, and nothing else: all three are signed. They
+ * need no key, so that a key need not travel to wherever the bytes come from.
+ */
+export class Presigner {
+  readonly #secret: Buffer;
+  readonly #now: () => number;
+
+  constructor(secret: Buffer, now: () => number = Date.now) {
+    this.#secret = secret;
+    this.#now = now;
+  }
+
+  /** With what an operator chose, the same in every process. */
+  static of(secret: string, now: () => number = Date.now): Presigner {
+    return new Presigner(createHash('sha256').update(secret).digest(), now);
+  }
+
+  /** With the secret of this installation, which is made at its first start. */
+  static async open(dataDir: string, now: () => number = Date.now): Promise<Presigner> {
+    try {
+      return new Presigner(await readSecret(join(dataDir, SECRET_FILE)), now);
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
+
+  /** A secret of its own for one purpose, always the same: nobody can tell one from another, or find this one out. */
+  derive(purpose: string): Buffer {
+    return createHmac('sha256', this.#secret).update(`derive ${purpose}`).digest();
+  }
+
+  async urls({ id, expiresAt, baseUrl }: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]> {
+    const expires = Math.floor(expiresAt / 1000);
+    const urls: PartUrl[] = [];
+    for (const partNumber of partNumbers) {
+      const signature = this.#sign({ requestId: id, partNumber, expires }).toString('base64url');
+      const path = PART_PATH.replace(':request_id', id).replace(':part_number', String(partNumber));
+      urls.push({
+        part_number: partNumber,
+        url: `${baseUrl}${path}?expires=${expires}&signature=${signature}`,
+      });
+      if (urls.length % SIGNED_AT_ONCE === 0) await nextTurn();
+    }
+    return urls;
+  }
+
+  verify(part: SignedPart, signature: string): 'ok' | 'wrong_signature' | 'expired' {
+    const given = Buffer.from(signature, 'base64url');
+    const expected = this.#sign(part);
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'wrong_signature';
+    return part.expires * 1000 <= this.#now() ? 'expired' : 'ok';
+  }
+
+  #sign({ requestId, partNumber, expires }: SignedPart): Buffer {
+    return createHmac('sha256', this.#secret)
+      .update(`PUT ${requestId.toLowerCase()} ${partNumber} ${expires}`)
+      .digest();
+  }
+}
+
+async function readSecret(path: string): Promise<Buffer> {
+  const secret = (await readIfThere(path)) ?? (await makeSecret(path));
+  if (secret.length !== SECRET_BYTES) {
+    throw new Error(
+      `${path} is damaged. Delete it and start again; unfinished uploads will have to begin again.`,
+    );
+  }
+  return secret;
+}
+
+/** Appears under its name only when it is whole, and never takes the place of one that another process made. */
+async function makeSecret(path: string): Promise<Buffer> {
+  const draft = `${path}.${randomUUID()}`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.write(randomBytes(SECRET_BYTES));
+    await file.sync();
+    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await file.close();
+    await rm(draft, { force: true });
+  }
+  return readFile(path);
+}
+
+async function readIfThere(path: string): Promise<Buffer | null> {
+  try {
+    await chmod(path, 0o600);
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}

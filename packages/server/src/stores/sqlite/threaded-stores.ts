@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import type { Claim } from '../request-store.ts';
+import { ANSWER_MS, StoreUnavailableError } from '../unavailable.ts';
+import type { Stores } from './local-stores.ts';
+import type { Answer, Call, SentError } from './thread.ts';
+
+const FIRST_RESTART_MS = 50;
+const LONGEST_RESTART_MS = 5_000;
+const CLOSE_MS = 2_000;
+
+export interface ThreadedStoresOptions {
+  readonly dataDir: string;
+  /** Longer in tests that are not about it. */
+  readonly answerMs?: number | undefined;
+  /** For the log: why the thread stopped, or could not start again. The next try follows. */
+  readonly onThreadError?: (error: Error) => void;
+  /** Tests bring a thread that they can disturb. */
+  readonly startThread?: (workerData: ThreadData) => Worker;
+}
+
+type ThreadData = Pick<ThreadedStoresOptions, 'dataDir' | 'answerMs'>;
+
+interface Pending {
+  /** A claim of a request, which has to be given back when nobody waits for it any more. */
+  readonly claims: boolean;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+  timer?: NodeJS.Timeout;
+  timedOut?: boolean;
+}
+
+/** The stores on a thread of their own. Rejects when they cannot be opened. */
+export async function openThreadedStores(options: ThreadedStoresOptions): Promise<Stores> {
+  const thread = new StoreThread(options);
+  await thread.start();
+  return {
+    requests: thread.store('requests'),
+    keys: thread.store('keys'),
+    webhooks: thread.store('webhooks'),
+    close: () => thread.close(),
+  };
+}
+
+class StoreThread {
+  readonly #options: ThreadedStoresOptions;
+  readonly #pending = new Map<number, Pending>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #closed = false;
+
+  constructor(options: ThreadedStoresOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const { dataDir, answerMs, startThread = startStoreThread } = this.#options;
+    const worker = startThread({ dataDir, answerMs });
+    this.#worker = worker;
+    let started = false;
+    let why = new Error('The store thread has stopped.');
+    worker.on('message', (answer: Answer) => this.#settle(answer));
+    worker.on('error', (error: Error) => {
+      why = error;
+    });
+    worker.on('exit', () => {
+      this.#worker = undefined;
+      const unanswered = [...this.#pending.values()];
+      this.#pending.clear();
+      for (const { reject } of unanswered) {
+        reject(new StoreUnavailableError('its database was closed', { cause: why }));
+      }
+      if (started && !this.#closed) void this.#restart(why);
+    });
+    try {
+      await new Promise((resolve, reject) => this.#pending.set(0, { claims: false, resolve, reject }));
+      started = true;
+    } catch (error) {
+      // Only when it has exited may the next one start.
+      await worker.terminate();
+      throw error;
+    }
+  }
+
+  async #restart(why: Error): Promise<void> {
+    let error = why;
+    for (let pause = FIRST_RESTART_MS; ; pause = Math.min(2 * pause, LONGEST_RESTART_MS)) {
+      this.#options.onThreadError?.(error);
+      await sleep(pause, undefined, { ref: false });
+      if (this.#closed) return;
+      try {
+        return await this.start();
+      } catch (again) {
+        error = again as Error;
+      }
+    }
+  }
+
+  store<T extends object>(name: Call['store']): T {
+    return new Proxy({} as T, {
+      // Not `then`: whoever awaits something that has this store in it would call it.
+      get: (own, method) =>
+        typeof method !== 'string' || method === 'then' || method in own
+          ? Reflect.get(own, method)
+          : (...args: unknown[]) => this.#call(name, method, args),
+    });
+  }
+
+  #call(store: Call['store'], method: string, args: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#worker === undefined) throw new StoreUnavailableError('its database is being opened again');
+      const id = ++this.#lastId;
+      const { answerMs = ANSWER_MS } = this.#options;
+      const deadline = process.hrtime.bigint() + BigInt(answerMs) * 1_000_000n;
+      this.#worker.postMessage({ id, store, method, args, deadline } satisfies Call);
+      const claims = store === 'requests' && method === 'claim';
+      const pending: Pending = { claims, resolve, reject };
+      this.#pending.set(id, pending);
+      const timeOut = () => {
+        pending.timedOut = true;
+        reject(new StoreUnavailableError('its disk answers too slowly'));
+      };
+      // In the next round of the event loop: the answer may have come while this thread was busy.
+      pending.timer = setTimeout(() => setImmediate(timeOut), answerMs);
+    });
+  }
+
+  #settle(answer: Answer): void {
+    const pending = this.#pending.get(answer.id);
+    if (pending === undefined) return;
+    this.#pending.delete(answer.id);
+    clearTimeout(pending.timer);
+    if ('error' in answer) {
+      pending.reject(asError(answer.error));
+      return;
+    }
+    pending.resolve(answer.value);
+    const late = pending.timedOut && pending.claims ? (answer.value as Claim | null) : null;
+    // Nobody knows of this lease; if it ran out, that would count as a failed attempt.
+    const args = late ? [late.request.id, late.lease, { countAttempt: false }] : [];
+    if (late) this.#call('requests', 'requeue', args).catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    worker.postMessage('close');
+    // A thread that hangs with its disk cannot be waited for.
+    await Promise.race([once(worker, 'exit'), sleep(CLOSE_MS, undefined, { ref: false })]);
+    void worker.terminate();
+  }
+}
+
+function startStoreThread(workerData: ThreadData): Worker {
+  // Options meant for the main script (--input-type, --inspect) are not the thread's.
+  return new Worker(new URL('./thread.ts', import.meta.url), {
+    name: 'undertone-store',
+    workerData,
+    execArgv: [],
+  });
+}
+
+function asError({ name, message, reason, cause }: SentError): Error {
+  if (reason !== undefined) return new StoreUnavailableError(reason, { cause });
+  return Object.assign(new Error(message, { cause }), { name });
+}

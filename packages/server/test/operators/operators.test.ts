@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
+import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
+import { postFile, readProblem, sharedClassifier, testApp } from '@undertone/testing/app';
+import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import { wav } from '@undertone/testing/wav';
+import Value from 'typebox/value';
+import { DATABASE_FILE } from '../../src/index.ts';
+
+const service = await testApp();
+
+test('a living process says so without a key', async () => {
+  const response = await service.app.inject({ url: PATHS.health });
+  assert.deepEqual([response.statusCode, response.json()], [200, { status: 'ok' }]);
+});
+
+describe('readiness', () => {
+  test('is said without a key', async () => {
+    const response = await service.app.inject({ url: PATHS.ready });
+    assert.deepEqual([response.statusCode, response.json()], [200, { status: 'ready' }]);
+  });
+
+  test('ends as soon as the server was asked to stop, while requests are still answered', async () => {
+    const stop = new AbortController();
+    const stopping = await testApp({}, { stopping: stop.signal });
+    stop.abort();
+    readProblem(await stopping.app.inject({ url: PATHS.ready }), 'overloaded');
+    const response = await postFile(stopping, wav());
+    assert.equal(response.statusCode, 200);
+    assert.equal(response.headers.connection, 'close');
+  });
+
+  test('is refused while the store cannot be written to, and comes back', async () => {
+    const { app, dataDir } = await testApp({}, { kind: 'local', answerMs: SHORT_TIMEOUT_MS });
+    const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
+    other.exec('BEGIN IMMEDIATE');
+    const refused = await app.inject({ url: PATHS.ready });
+    assert.match(readProblem(refused, 'overloaded').detail, /database is locked/);
+    other.close();
+    assert.equal((await app.inject({ url: PATHS.ready })).statusCode, 200);
+  });
+});
+
+test('the list of models says which emotions they tell, how well, and under which licence', async () => {
+  const response = await service.app.inject({
+    url: PATHS.models,
+    headers: { [API_KEY_HEADER]: service.key },
+  });
+  assert.equal(response.statusCode, 200);
+  const list = response.json() as ModelList;
+  assert.ok(Value.Check(ModelListSchema, list), response.body);
+  assert.deepEqual(Object.fromEntries(list.models.map(({ id, emotions }) => [id, emotions])), MODELS);
+  assert.deepEqual(
+    list.models.filter((model) => model.default).map(({ id }) => id),
+    ['4emotions'],
+  );
+  const { weights } = await sharedClassifier();
+  assert.equal(list.weights.id, 'research');
+  assert.equal(list.weights.licence, weights.licence);
+  assert.equal(list.weights.commercial_use, weights.commercial_use);
+  assert.deepEqual(list.models[0]?.figures, weights.figures['4emotions']);
+});
+
+test('the metrics count requests, stages, audio, threads, queue and the event loop', async () => {
+  const fresh = await testApp();
+  await postFile(fresh, wav({ seconds: 5 }));
+  await fresh.app.inject({ url: '/secret-path?token=secret' });
+  const { body, headers } = await fresh.app.inject({ url: PATHS.metrics });
+  assert.match(String(headers['content-type']), /^text\/plain/);
+  const value = (name: string) => {
+    const line = body.split('\n').find((entry) => entry.startsWith(`${name} `));
+    return Number(line?.split(' ').at(-1));
+  };
+  assert.equal(value('undertone_requests_total{method="POST",route="/v1/discrete/emotion",status="200"}'), 1);
+  assert.equal(value('undertone_requests_total{method="GET",route="unmatched",status="401"}'), 1);
+  assert.equal(value('undertone_audio_seconds_total{interface="discrete"}'), 5);
+  for (const stage of ['receive', 'queue', 'decode', 'model', 'total']) {
+    assert.equal(value(`undertone_discrete_stage_seconds_count{stage="${stage}"}`), 1);
+  }
+  assert.equal(value('undertone_inference_threads'), 1);
+  assert.equal(value('undertone_inference_threads_busy'), 0);
+  assert.equal(value('undertone_queue_length{priority="discrete"}'), 0);
+  assert.equal(value('undertone_queue_length{priority="asynch"}'), 0);
+  assert.equal(value('undertone_discrete_requests_in_flight'), 0);
+  assert.ok(value('undertone_event_loop_delay_max_seconds') >= 0);
+  assert.ok(!body.includes('secret'));
+});
+
+test('the metrics see a blocked event loop', async () => {
+  const fresh = await testApp();
+  const delay = async () => {
+    const { body } = await fresh.app.inject({ url: PATHS.metrics });
+    return Number(/^undertone_event_loop_delay_max_seconds (\S+)/m.exec(body)?.[1]);
+  };
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const end = performance.now() + 300;
+  while (performance.now() < end);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assert.ok((await delay()) > 0.25);
+});

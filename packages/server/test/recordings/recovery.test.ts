@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tempDir } from '@undertone/testing/app';
+import { AsynchClient, filesOf } from '@undertone/testing/asynch-client';
+import { killed, surviveFaults } from '@undertone/testing/crashes';
+import { longWav } from '@undertone/testing/long-wav';
+import { Random } from '@undertone/testing/random';
+import { ServerProcess } from '@undertone/testing/server-process';
+
+test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
+  const server = new ServerProcess(await tempDir(), { SERVICE_WORKERS: '1' });
+  const report = await surviveFaults(killed(server), 4, new Random(42));
+  assert.deepEqual(report.moments, { upload: 2, completion: 1, processing: 1 });
+});
+
+test('a server that is stopped in peace goes on after its next start, at once', async () => {
+  const dataDir = await tempDir();
+  const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
+  await server.start();
+  const client = new AsynchClient(server.url, server.key);
+  const id = await client.upload(longWav(200));
+  await sleep(300);
+  await server.end('SIGTERM');
+  assert.equal((await filesOf(dataDir)).length, 1);
+  await server.start();
+  assert.equal((await client.result(id)).emotions.length, 40);
+  await server.end('SIGTERM');
+  assert.deepEqual(await filesOf(dataDir), []);
+});

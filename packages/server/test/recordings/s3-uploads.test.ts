@@ -1,0 +1,136 @@
+// Uploads whose parts never pass through the server: what `complete` and the sweep make of them.
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { API_KEY_HEADER, type UploadStatus } from '@undertone/contract';
+import { testApp } from '@undertone/testing/app';
+import { AsynchClient, putPart, type Upload } from '@undertone/testing/asynch-client';
+import { problemOf } from '@undertone/testing/problem';
+import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
+import { head, RawClient } from '@undertone/testing/socket';
+import { wav } from '@undertone/testing/wav';
+
+Object.assign(process.env, S3_CREDENTIALS);
+
+const s3 = await S3Server.start();
+after(() => s3.remove());
+const service = await testApp({
+  SERVICE_S3_BUCKET: await s3.newBucket(),
+  SERVICE_S3_ENDPOINT: s3.endpoint,
+  SERVICE_STORAGE_LIMIT: '1000000',
+});
+const client = await AsynchClient.of(service);
+const recording = wav({ seconds: 12, rate: 16_000 });
+
+describe('uploads straight to S3', () => {
+  const left = () => service.stores.blobs.groups();
+
+  test('a recording is classified as if its parts had come here, and nothing of it stays', async () => {
+    service.services.processor.start();
+    const upload = await client.send(recording, 3);
+    for (const { url, expires_at } of upload.presigned_urls) {
+      assert.ok(url.startsWith(s3.endpoint));
+      assert.ok(Date.parse(expires_at ?? '') <= Date.now() + 3_600_000);
+    }
+    assert.equal((await client.complete(upload)).status, 200);
+    assert.equal((await client.complete(upload)).status, 200, 'again is harmless');
+    const { emotions } = await client.result(upload.request_id);
+    assert.deepEqual(
+      emotions.map(({ t }) => t),
+      ['00:00', '00:05', '00:10'],
+    );
+    while ((await left()).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await service.services.processor.stop();
+  });
+
+  test('a whole recording in one call passes through the server; one that breaks off leaves nothing', async () => {
+    const init = { method: 'POST', body: new Blob([recording]).stream(), duplex: 'half' } as RequestInit;
+    const response = await client.call('/requests', init);
+    assert.equal(response.status, 202);
+    const { request_id } = (await response.json()) as { request_id: string };
+    const [part] = await service.stores.requests.parts(request_id);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of service.stores.blobs.read(request_id, part?.blob ?? '')) chunks.push(chunk);
+    assert.ok(Buffer.concat(chunks).equals(recording));
+    await client.delete(request_id);
+    const { port } = await service.listen();
+    const headers = { [API_KEY_HEADER]: service.key, 'content-length': 900_000 };
+    const cut = new RawClient(port).send(head('POST', '/v1/asynch/requests', headers)).send(recording);
+    const uploading = async () => (await service.stores.requests.countByState()).uploading ?? 0;
+    while ((await uploading()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    cut.destroy();
+    while ((await uploading()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.deepEqual(await left(), []);
+  });
+
+  test('an interrupted upload is told what has arrived, with new addresses for the rest', async () => {
+    const begun = (await (await client.initiate({ part_count: 3 })).json()) as Upload;
+    const put = await putPart(begun.presigned_urls[1]?.url ?? '', recording);
+    const state = (await (await client.call(`/upload/${begun.request_id}`)).json()) as UploadStatus;
+    assert.deepEqual(state.parts, [
+      { PartNumber: 2, ETag: put.headers.get('etag'), bytes: recording.length },
+    ]);
+    assert.deepEqual(
+      state.presigned_urls.map(({ part_number, url }) => [part_number, url.startsWith(s3.endpoint)]),
+      [
+        [1, true],
+        [3, true],
+      ],
+    );
+    await client.delete(begun.request_id);
+  });
+
+  test('missing and wrong parts are named, and the upload stays open', async () => {
+    const upload = await client.send(recording, 2);
+    const [first, second] = upload.parts as [(typeof upload.parts)[0], (typeof upload.parts)[0]];
+    const begun = (await (await client.initiate({ part_count: 2 })).json()) as typeof upload;
+    assert.equal((await putPart(begun.presigned_urls[0]?.url ?? '', recording)).status, 200);
+    const missing = await problemOf(await client.complete({ ...begun, parts: upload.parts }), 'bad_request');
+    assert.deepEqual([missing['missing_parts'], missing['wrong_parts']], [[2], [1]]);
+    const swapped = [first, { ...second, ETag: first.ETag }];
+    const wrong = await problemOf(await client.complete({ ...upload, parts: swapped }), 'bad_request');
+    assert.deepEqual(wrong['wrong_parts'], [2]);
+    assert.equal((await client.complete(upload)).status, 200);
+    for (const { request_id } of [upload, begun]) assert.equal((await client.delete(request_id)).status, 204);
+  });
+
+  test('the storage limit is checked when the upload is completed', async () => {
+    const uploads = [];
+    for (let i = 0; i < 3; i++) uploads.push(await client.send(recording, 1));
+    const [one, two, three] = uploads as [(typeof uploads)[0], (typeof uploads)[0], (typeof uploads)[0]];
+    for (const upload of [one, two]) assert.equal((await client.complete(upload)).status, 200);
+    const refused = await problemOf(await client.complete(three), 'storage_limit');
+    assert.deepEqual([refused['limit_bytes'], refused['used_bytes']], [1_000_000, 2 * recording.length]);
+    assert.equal((await client.delete(one.request_id)).status, 204);
+    assert.equal((await client.complete(three)).status, 200, 'there is room again');
+    for (const { request_id } of [two, three]) assert.equal((await client.delete(request_id)).status, 204);
+    assert.deepEqual(await left(), []);
+  });
+
+  test('what is put after a request was deleted is swept', async () => {
+    const { presigned_urls, request_id } = await client.send(recording, 1);
+    await client.delete(request_id);
+    assert.equal((await putPart(presigned_urls[0]?.url ?? '', recording)).status, 200, 'S3 knows no better');
+    assert.deepEqual(await left(), [request_id]);
+    await service.sweep.run();
+    assert.deepEqual(await left(), []);
+  });
+
+  test('a part that changes after the upload was completed is not classified', async () => {
+    const upload = await client.send(recording, 1);
+    assert.equal((await client.complete(upload)).status, 200);
+    await putPart(upload.presigned_urls[0]?.url ?? '', wav({ seconds: 12, rate: 16_000, sound: () => 0 }));
+    const [part] = await service.stores.requests.parts(upload.request_id);
+    const { blob = '', etag } = part ?? {};
+    await assert.rejects(async () => {
+      for await (const _ of service.stores.blobs.read(upload.request_id, blob, { etag }));
+    }, /pre-?condition/i);
+    await client.delete(upload.request_id);
+  });
+
+  test('an upload that is still under way is left alone by the sweep', async () => {
+    const upload = await client.send(recording, 2);
+    await service.sweep.run();
+    assert.equal((await client.complete(upload)).status, 200);
+    await client.delete(upload.request_id);
+  });
+});

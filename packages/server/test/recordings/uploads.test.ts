@@ -1,0 +1,457 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { API_KEY_HEADER, ASYNCH_LIMITS, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
+import { InitiateResult as InitiateResultSchema } from '@undertone/contract/schemas';
+import { describeEmbedded, testApp, testEmbedded } from '@undertone/testing/app';
+import { AsynchClient, filesOf, putPart } from '@undertone/testing/asynch-client';
+import { problemOf } from '@undertone/testing/problem';
+import { head, RawClient } from '@undertone/testing/socket';
+import Value from 'typebox/value';
+import { Clock } from './support/clock.ts';
+
+const service = await testApp();
+const client = await AsynchClient.of(service);
+/** For records that stand in the store without their bytes. */
+const NO_LIMITS = { maxRequestBytes: Number.MAX_SAFE_INTEGER, maxOwnerBytes: Number.MAX_SAFE_INTEGER };
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest();
+
+async function begun(query: Record<string, string | number> = {}): Promise<InitiateResult & { url: string }> {
+  const result = (await (await client.initiate(query)).json()) as InitiateResult;
+  return { ...result, url: result.presigned_urls[0]?.url ?? '' };
+}
+
+/** The address with some of its parts changed. */
+function altered(url: string, change: (url: URL) => void): string {
+  const copy = new URL(url);
+  change(copy);
+  return copy.href;
+}
+
+describe('initiate', () => {
+  for (const method of ['GET', 'POST']) {
+    test(`by ${method} gives a UUID and one address for each part`, async () => {
+      const response = await client.initiate({ part_count: 3 }, method);
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get('cache-control'), 'no-store');
+      const result = (await response.json()) as InitiateResult;
+      assert.ok(Value.Check(InitiateResultSchema, result));
+      assert.match(result.request_id, /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/);
+      assert.deepEqual(
+        result.presigned_urls.map(({ part_number }) => part_number),
+        [1, 2, 3],
+      );
+      assert.equal(new Set(result.presigned_urls.map(({ url }) => url)).size, 3);
+      const hours = (Date.parse(result.expires_at) - Date.now()) / 3_600_000;
+      assert.ok(Math.abs(hours - 24) < 0.1);
+    });
+  }
+
+  test('by HEAD begins nothing', async () => {
+    const before = await service.stores.requests.countByState();
+    assert.equal((await client.initiate({}, 'HEAD')).status, 405);
+    assert.deepEqual(await service.stores.requests.countByState(), before);
+  });
+
+  test('takes up to ten thousand parts', async () => {
+    const { presigned_urls } = await begun({ part_count: ASYNCH_LIMITS.maxParts });
+    assert.equal(presigned_urls.length, 10_000);
+    assert.equal(presigned_urls.at(-1)?.part_number, 10_000);
+  });
+
+  test('says what is wrong with a query', async () => {
+    for (const query of [
+      { part_count: 0 },
+      { part_count: 10_001 },
+      { part_count: 'many' },
+      { part_count: 1.5 },
+      { interval: 0 },
+      { interval: 61 },
+      { interval: 2.5 },
+      { file_name: '' },
+      { file_name: 'x'.repeat(256) },
+    ]) {
+      const problem = await problemOf(await client.initiate(query), 'bad_request');
+      assert.match(problem.detail, new RegExp(Object.keys(query)[0] ?? ''));
+    }
+    await problemOf(await client.initiate({ model: '6emotions' }), 'unknown_model');
+    await problemOf(await client.call(ASYNCH_PATHS.initiate, { method: 'POST' }), 'bad_request');
+  });
+
+  testEmbedded('builds addresses on the public address, or on the one that was asked', async () => {
+    assert.ok((await begun()).url.startsWith(`${client.base}/`));
+    const behind = await testApp({ SERVICE_PUBLIC_URL: 'https://voice.example.org/api' });
+    const result = (await (await (await AsynchClient.of(behind)).initiate({})).json()) as InitiateResult;
+    assert.ok(result.presigned_urls[0]?.url.startsWith(`https://voice.example.org/api${PATHS.asynch}/`));
+  });
+
+  testEmbedded('path tricks in file_name do nothing', async () => {
+    for (const file_name of ['../../etc/passwd', '/tmp/x', '..', 'a\0b', 'C:\\x', '%2e%2e%2f']) {
+      const { request_id, url } = await begun({ file_name });
+      assert.equal((await putPart(url, Buffer.from('sound'))).status, 200);
+      const files = await filesOf(service.dataDir);
+      assert.ok(
+        files.every((file) => /^uploads\/[0-9a-f-]{36}\/\d+-[0-9a-f-]{36}$/.test(file)),
+        files.join(),
+      );
+      await client.delete(request_id);
+    }
+  });
+});
+
+describeEmbedded('a part', () => {
+  test('needs no key, and is acknowledged with its MD5 in quotes', async () => {
+    const { url } = await begun();
+    const bytes = randomBytes(200_000);
+    const response = await putPart(url, bytes);
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('etag'), `"${md5(bytes).toString('hex')}"`);
+  });
+
+  test('may come without a length, and with any content type', async () => {
+    const { url } = await begun();
+    const bytes = randomBytes(300_000);
+    const stream = new Blob([bytes]).stream();
+    const response = await putPart(url, stream, { 'content-type': 'application/json' });
+    assert.equal(response.headers.get('etag'), `"${md5(bytes).toString('hex')}"`);
+  });
+
+  test('that comes again replaces the first', async () => {
+    const { url, request_id } = await begun();
+    await putPart(url, Buffer.from('first'));
+    const etag = (await putPart(url, Buffer.from('second'))).headers.get('etag');
+    assert.equal(etag, `"${md5(Buffer.from('second')).toString('hex')}"`);
+    const [part, ...more] = await service.stores.requests.parts(request_id);
+    assert.equal(more.length, 0);
+    assert.deepEqual(
+      (await filesOf(service.dataDir)).filter((file) => file.includes(request_id)),
+      [`uploads/${request_id}/${part?.blob}`],
+    );
+  });
+
+  test('is checked against its Content-MD5', async () => {
+    const { url, request_id } = await begun();
+    const bytes = randomBytes(1000);
+    const right = { 'content-md5': md5(bytes).toString('base64') };
+    assert.equal((await putPart(url, bytes, right)).status, 200);
+    const damaged = Buffer.from(bytes);
+    damaged[500] = (damaged[500] ?? 0) ^ 1;
+    assert.match((await problemOf(await putPart(url, damaged, right), 'bad_request')).detail, /Content-MD5/);
+    await problemOf(await putPart(url, bytes, { 'content-md5': 'nonsense' }), 'bad_request');
+    const [part] = await service.stores.requests.parts(request_id);
+    assert.equal(part?.etag, md5(bytes).toString('hex'), 'the good one is still there');
+  });
+
+  test('cannot be empty', async () => {
+    await problemOf(await putPart((await begun()).url, Buffer.alloc(0)), 'bad_request');
+  });
+
+  test('cannot be written with the address of another, of another request, or a changed one', async () => {
+    const { presigned_urls, request_id } = await begun({ part_count: 2 });
+    const other = await begun();
+    const [first, second] = presigned_urls.map(({ url }) => url) as [string, string];
+    const swapped = [
+      altered(first, (url) => {
+        url.pathname = new URL(second).pathname;
+      }),
+      altered(first, (url) => {
+        url.pathname = new URL(other.url).pathname;
+      }),
+      altered(first, (url) => {
+        url.searchParams.set('expires', String(Number(url.searchParams.get('expires')) + 1));
+      }),
+      altered(first, (url) => {
+        url.searchParams.set('signature', `A${url.searchParams.get('signature')?.slice(1)}`);
+      }),
+      altered(first, (url) => {
+        url.searchParams.set('signature', '');
+      }),
+    ];
+    for (const url of swapped.filter((changed) => changed !== first)) {
+      await problemOf(await putPart(url, Buffer.from('x')), 'forbidden');
+    }
+    assert.deepEqual(await service.stores.requests.parts(request_id), []);
+    const bare = altered(first, (url) => {
+      url.search = '';
+    });
+    await problemOf(await putPart(bare, Buffer.from('x'), { [API_KEY_HEADER]: client.key }), 'bad_request');
+  });
+
+  test('is refused when its address has expired, and when its upload is complete or deleted', async () => {
+    const clock = new Clock();
+    const timed = await testApp({}, { now: clock.now });
+    const timedClient = await AsynchClient.of(timed);
+    const upload = await timedClient.send(randomBytes(100), 1);
+    const url = upload.presigned_urls[0]?.url ?? '';
+    assert.equal((await timedClient.complete(upload)).status, 200);
+    await problemOf(await putPart(url, Buffer.from('x')), 'conflict');
+    await timedClient.delete(upload.request_id);
+    await problemOf(await putPart(url, Buffer.from('x')), 'not_found');
+    clock.ms += 24 * 3_600_000;
+    await problemOf(await putPart(url, Buffer.from('x')), 'forbidden');
+  });
+
+  test('that was cut off in the middle leaves nothing and is not acknowledged', async () => {
+    const { url, request_id } = await begun();
+    const { pathname, search, port } = new URL(url);
+    const raw = new RawClient(Number(port)).send(
+      head('PUT', pathname + search, { 'content-length': 100_000 }),
+    );
+    raw.send(randomBytes(50_000));
+    while ((await filesOf(service.dataDir)).every((file) => !file.includes(request_id))) await sleep(5);
+    raw.destroy();
+    while ((await filesOf(service.dataDir)).some((file) => file.includes(request_id))) await sleep(5);
+    assert.deepEqual(await service.stores.requests.parts(request_id), []);
+  });
+
+  test('that is sent too slowly is given up', async () => {
+    const hasty = await testApp({}, { bodyTimeouts: { part: { idleMs: 100, totalMs: 1_000 } } });
+    const begunThere = await (await (await AsynchClient.of(hasty)).initiate({})).json();
+    const { pathname, search, port } = new URL((begunThere as InitiateResult).presigned_urls[0]?.url ?? '');
+    const raw = new RawClient(Number(port)).send(head('PUT', pathname + search, { 'content-length': 100 }));
+    raw.send('x');
+    assert.equal((await raw.answer()).status, 408);
+    raw.destroy();
+    assert.deepEqual(await filesOf(hasty.dataDir), []);
+  });
+
+  test('is refused as soon as all parts together pass 1 GiB, announced or not', async () => {
+    const { presigned_urls, request_id } = await begun({ part_count: 2 });
+    const { requests } = service.stores;
+    // A part of the full size is not worth its time on the wire: its record stands in the store all the same.
+    const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
+    await requests.addPart(request_id, large, NO_LIMITS);
+    const url = presigned_urls[1]?.url ?? '';
+    const announced = await problemOf(await putPart(url, randomBytes(100_001)), 'file_too_large');
+    assert.equal(announced.max_bytes, 2 ** 30);
+    await problemOf(await putPart(url, new Blob([randomBytes(300_000)]).stream()), 'file_too_large');
+    assert.deepEqual(
+      (await filesOf(service.dataDir)).filter((file) => file.includes(request_id)),
+      [],
+    );
+    assert.equal((await putPart(url, randomBytes(100_000))).status, 200, 'what just fits is taken');
+  });
+
+  test('that is sent again while its first try still hangs wins, and only it is counted', async () => {
+    const { presigned_urls, request_id } = await begun({ part_count: 2 });
+    const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
+    await service.stores.requests.addPart(request_id, large, NO_LIMITS);
+    const url = presigned_urls[1]?.url ?? '';
+    const { pathname, search, port } = new URL(url);
+    const first = new RawClient(Number(port)).send(
+      head('PUT', pathname + search, { 'content-length': 90_000 }),
+    );
+    first.send(randomBytes(80_000));
+    while ((await filesOf(service.dataDir)).every((file) => !file.includes(request_id))) await sleep(5);
+    const bytes = randomBytes(90_000);
+    const second = await putPart(url, bytes);
+    assert.equal(second.status, 200, await second.text());
+    assert.equal((await first.answer()).status, 409);
+    first.destroy();
+    const parts = await service.stores.requests.parts(request_id);
+    assert.equal(parts[1]?.etag, md5(bytes).toString('hex'));
+    assert.deepEqual(
+      (await filesOf(service.dataDir)).filter((file) => file.includes(request_id)),
+      [`uploads/${request_id}/${parts[1]?.blob}`],
+    );
+  });
+
+  test('counts towards 1 GiB while it is still arriving', async () => {
+    const { presigned_urls, request_id } = await begun({ part_count: 3 });
+    const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
+    await service.stores.requests.addPart(request_id, large, NO_LIMITS);
+    const { pathname, search, port } = new URL(presigned_urls[1]?.url ?? '');
+    const raw = new RawClient(Number(port)).send(
+      head('PUT', pathname + search, { 'content-length': 90_000 }),
+    );
+    raw.send(randomBytes(80_000));
+    await sleep(100);
+    await problemOf(await putPart(presigned_urls[2]?.url ?? '', randomBytes(50_000)), 'file_too_large');
+    raw.send(randomBytes(10_000));
+    assert.equal((await raw.answer()).status, 200);
+    raw.destroy();
+  });
+});
+
+describeEmbedded('the storage of a key', () => {
+  test('has a limit: 413 with the figures, announced or not; deleting makes room; other keys have their own', async () => {
+    const small = await testApp({ SERVICE_STORAGE_LIMIT: '100000' });
+    const owner = await AsynchClient.of(small);
+    const [first, second] = [
+      await owner.send(randomBytes(60_000), 1),
+      await (await owner.initiate({})).json(),
+    ];
+    const url = (second as InitiateResult).presigned_urls[0]?.url ?? '';
+    const problem = await problemOf(await putPart(url, randomBytes(50_000)), 'storage_limit');
+    assert.deepEqual([problem.limit_bytes, problem.used_bytes], [100_000, 60_000]);
+    await problemOf(await putPart(url, new Blob([randomBytes(50_000)]).stream()), 'storage_limit');
+    assert.equal((await putPart(url, randomBytes(40_000))).status, 200, 'what just fits is taken');
+    const { key } = await small.stores.keys.create('another');
+    await (await AsynchClient.of(small, key)).send(randomBytes(90_000), 1);
+    assert.equal((await owner.delete(first.request_id)).status, 204);
+    assert.equal((await putPart(url, randomBytes(90_000))).status, 200);
+  });
+});
+
+describeEmbedded('a key that is revoked', () => {
+  test('takes its upload URLs and unfinished requests with it', async () => {
+    const { key, record } = await service.stores.keys.create('leaver');
+    const leaver = await AsynchClient.of(service, key);
+    const upload = await leaver.send(randomBytes(1000), 1);
+    assert.ok('revoked' in (await service.stores.keys.revoke(record.id)));
+    await problemOf(await putPart(upload.presigned_urls[0]?.url ?? '', randomBytes(10)), 'not_found');
+    assert.equal(await service.stores.requests.find(upload.request_id), null);
+    await service.sweep.run();
+    assert.ok((await filesOf(service.dataDir)).every((file) => !file.includes(upload.request_id)));
+  });
+});
+
+describe('a body that is not needed', () => {
+  test('may be empty or absent whatever its content type says', async () => {
+    for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'x/y']) {
+      const headers = { 'content-type': type };
+      const query = '?file_name=a.wav&part_count=1';
+      const begunNow = await client.call(ASYNCH_PATHS.initiate + query, {
+        method: 'POST',
+        headers,
+        body: '',
+      });
+      assert.equal(begunNow.status, 200, type);
+      const { request_id } = (await begunNow.json()) as InitiateResult;
+      const path = `${ASYNCH_PATHS.requests}/${request_id}`;
+      assert.equal((await client.call(path, { method: 'DELETE', headers })).status, 204, type);
+    }
+  });
+});
+
+describe('deleting', () => {
+  test('twice is 204 twice, and in between the request is unknown', async () => {
+    const { request_id } = await begun();
+    assert.equal((await client.delete(request_id)).status, 204);
+    await problemOf(await client.prediction(request_id), 'not_found');
+    assert.equal((await client.delete(request_id)).status, 204);
+    const { key } = await service.stores.keys.create('neighbour');
+    await problemOf(await (await AsynchClient.of(service, key)).delete(request_id), 'not_found');
+  });
+});
+
+describe('complete', () => {
+  test('answers with the state, and again when it is called again', async () => {
+    const upload = await client.send(randomBytes(3000), 3);
+    for (let times = 0; times < 3; times++) {
+      const response = await client.complete(upload);
+      assert.deepEqual(
+        [response.status, await response.json()],
+        [200, { request_id: upload.request_id, status: 'queued' }],
+      );
+    }
+    assert.equal((await client.complete({ ...upload, parts: upload.parts.slice(1) })).status, 200);
+  });
+
+  test('takes the parts in any order, ETags with or without quotes', async () => {
+    const upload = await client.send(randomBytes(3000), 3);
+    const parts = upload.parts.toReversed().map(({ PartNumber, ETag }) => ({
+      PartNumber,
+      ETag: PartNumber === 2 ? ETag.replaceAll('"', '').toUpperCase() : ETag,
+    }));
+    assert.equal((await client.complete({ ...upload, parts })).status, 200);
+  });
+
+  test('names missing and wrong parts and leaves the upload open', async () => {
+    const begunUpload = await begun({ part_count: 4 });
+    const parts = [];
+    for (const { part_number, url } of begunUpload.presigned_urls.filter((one) => one.part_number !== 2)) {
+      const etag = (await putPart(url, Buffer.from(`part ${part_number}`))).headers.get('etag') ?? '';
+      parts.push({ PartNumber: part_number, ETag: part_number === 3 ? '"0123"' : etag });
+    }
+    const problem = await problemOf(
+      await client.complete({
+        ...begunUpload,
+        parts: [...parts.slice(0, 2), { PartNumber: 9, ETag: '"x"' }],
+      }),
+      'bad_request',
+    );
+    assert.deepEqual([problem.missing_parts, problem.wrong_parts], [[2], [3, 4, 9]]);
+    assert.match(problem.detail, /stays open/);
+
+    const again = await putPart(begunUpload.presigned_urls[1]?.url ?? '', Buffer.from('part 2'));
+    const all = [1, 2, 3, 4].map((PartNumber) => ({
+      PartNumber,
+      ETag: `"${md5(Buffer.from(`part ${PartNumber}`)).toString('hex')}"`,
+    }));
+    assert.equal(again.status, 200);
+    assert.equal((await client.complete({ ...begunUpload, parts: all })).status, 200);
+  });
+
+  test('does not take one part under two ETags', async () => {
+    const upload = await client.send(randomBytes(100), 1);
+    const parts = [{ PartNumber: 1, ETag: '"other"' }, ...upload.parts];
+    const problem = await problemOf(await client.complete({ ...upload, parts }), 'bad_request');
+    assert.deepEqual(problem.wrong_parts, [1]);
+    assert.equal((await client.complete(upload)).status, 200);
+  });
+
+  test('needs the upload_id that belongs to the request', async () => {
+    const upload = await client.send(randomBytes(100), 1);
+    await problemOf(await client.complete({ ...upload, upload_id: randomUUID() }), 'not_found');
+    await problemOf(await client.complete({ ...upload, request_id: randomUUID() }), 'not_found');
+  });
+
+  test('says what is wrong with a body', async () => {
+    const { parts: _parts, ...incomplete } = await client.send(randomBytes(100), 1);
+    for (const body of ['', '{', '[]', '{}', JSON.stringify({ ...incomplete, parts: [] })]) {
+      const headers = { 'content-type': 'application/json' };
+      await problemOf(
+        await client.call(ASYNCH_PATHS.complete, { method: 'POST', headers, body }),
+        'bad_request',
+      );
+    }
+  });
+});
+
+testEmbedded('progress of an upload is the share of its parts', async () => {
+  const { presigned_urls, request_id } = await begun({ part_count: 4 });
+  await putPart(presigned_urls[3]?.url ?? '', Buffer.from('x'));
+  const response = await client.prediction(request_id);
+  assert.deepEqual(
+    [response.status, await response.json()],
+    [202, { request_id, status: 'uploading', progress: 0.25 }],
+  );
+});
+
+test('two keys never see each other’s requests', async () => {
+  const { key } = await service.stores.keys.create('somebody else');
+  const stranger = await AsynchClient.of(service, key);
+  const upload = await client.send(randomBytes(100), 1);
+  for (const attempt of [
+    () => stranger.prediction(upload.request_id),
+    () => stranger.complete(upload),
+    () => stranger.delete(upload.request_id),
+  ]) {
+    await problemOf(await attempt(), 'not_found');
+  }
+  assert.equal((await client.prediction(upload.request_id)).status, 202);
+  assert.equal((await client.delete(upload.request_id)).status, 204);
+});
+
+test('an identifier that is none is refused in words', async () => {
+  for (const id of ['', 'x', '../..', 'ffffffff-ffff-ffff-ffff-fffffffffffg']) {
+    await problemOf(await client.prediction(encodeURIComponent(id)), 'bad_request');
+  }
+  await problemOf(await client.prediction(randomUUID()), 'not_found');
+  await problemOf(await client.delete(randomUUID()), 'not_found');
+});
+
+testEmbedded('deleting an upload while a part arrives leaves nothing', async () => {
+  const { url, request_id } = await begun();
+  const { pathname, search, port } = new URL(url);
+  const raw = new RawClient(Number(port)).send(head('PUT', pathname + search, { 'content-length': 1000 }));
+  raw.send(randomBytes(500));
+  while ((await filesOf(service.dataDir)).every((file) => !file.includes(request_id))) await sleep(5);
+  assert.equal((await client.delete(request_id)).status, 204);
+  raw.send(randomBytes(500));
+  assert.equal((await raw.answer()).status, 404);
+  raw.destroy();
+  assert.ok((await filesOf(service.dataDir)).every((file) => !file.includes(request_id)));
+});

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, afterEach, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '@undertone/testing/eventually';
+import { mountSmallDisk } from '@undertone/testing/small-disk';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import { DATABASE_FILE } from '../../src/stores/sqlite/database.ts';
+import { openLocalStores, type Stores } from '../../src/stores/sqlite/local-stores.ts';
+import { openThreadedStores } from '../../src/stores/sqlite/threaded-stores.ts';
+import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
+import { ThreadControls, tempDir } from './support/factories.ts';
+
+const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 100 };
+
+function isUnavailable(words: RegExp): (error: unknown) => boolean {
+  return (error) => error instanceof StoreUnavailableError && words.test(error.reason);
+}
+
+async function uploading({ requests }: Stores, id: string = randomUUID()): Promise<string> {
+  await requests.create({ id, owner: 'o', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 });
+  return id;
+}
+
+async function queued(stores: Stores): Promise<string> {
+  const id = await uploading(stores);
+  await stores.requests.addPart(id, { number: 1, blob: '1-b', etag: 'e', bytes: 1 }, LIMITS);
+  await stores.requests.complete(id, new Map([[1, 'e']]));
+  return id;
+}
+
+for (const [name, open] of [
+  ['here', (dataDir: string) => openLocalStores({ dataDir })],
+  ['on its thread', (dataDir: string) => openThreadedStores({ dataDir, answerMs: SHORT_TIMEOUT_MS })],
+] as const) {
+  describe(`the database ${name}`, () => {
+    test('while another program has it locked, answers what can be read, refuses writes, and then works again', async () => {
+      const dataDir = await tempDir();
+      const stores = await open(dataDir);
+      after(() => stores.close());
+      const { requests, keys } = stores;
+      const id = await queued(stores);
+      const { key } = await keys.create('laptop');
+      const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
+      other.exec('BEGIN IMMEDIATE');
+
+      const start = performance.now();
+      const writes = [
+        uploading(stores),
+        requests.claim({ leaseMs: 1_000, running: [] }),
+        requests.checkWritable(),
+        requests.delete(id, 'o'),
+        requests.expire(),
+        keys.noteUses(new Map([['x', 1]])),
+        keys.create('phone'),
+      ].map((write) => assert.rejects(write, isUnavailable(/locked by another program/)));
+      assert.equal((await requests.find(id))?.state, 'queued');
+      assert.deepEqual(await requests.countByState(), { queued: 1 });
+      assert.equal((await keys.lookUp(key)).state, 'active');
+      await Promise.all(writes);
+      assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'nobody waits for the end of the lock');
+      const started = await open(dataDir);
+      assert.equal((await started.requests.find(id))?.state, 'queued', 'another server can start');
+      await started.close();
+
+      other.exec('ROLLBACK');
+      other.close();
+      assert.equal((await requests.claim({ leaseMs: 1_000, running: [] }))?.request.id, id);
+      await requests.checkWritable();
+    });
+
+    test('while it is locked for a moment, only waits', async () => {
+      const dataDir = await tempDir();
+      const stores = await open(dataDir);
+      after(() => stores.close());
+      const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
+      other.exec('BEGIN IMMEDIATE');
+      const created = uploading(stores);
+      await sleep(50);
+      other.exec('ROLLBACK');
+      other.close();
+      assert.equal((await stores.requests.find(await created))?.state, 'uploading');
+    });
+
+    test('on a disk that is full, answers what can be read, refuses writes, and then works again', async () => {
+      const dataDir = await tempDir();
+      const disk = mountSmallDisk(dataDir);
+      assert.ok(disk, 'run the tests as root: this one mounts a small disk');
+      const stores = await open(dataDir);
+      try {
+        const { requests, keys } = stores;
+        const id = await queued(stores);
+        const { key } = await keys.create('laptop');
+        disk.fill();
+        for (let times = 0; times < 3; times++) {
+          await assert.rejects(uploading(stores, 'new'), isUnavailable(/disk is full/));
+          await assert.rejects(requests.checkWritable(), isUnavailable(/disk is full/));
+          await assert.rejects(
+            requests.claim({ leaseMs: 1_000, running: [] }),
+            isUnavailable(/disk is full/),
+          );
+          await assert.rejects(keys.revoke('laptop'), isUnavailable(/disk is full/));
+          assert.equal((await requests.find(id))?.state, 'queued');
+          assert.equal((await keys.lookUp(key)).state, 'active');
+        }
+        disk.empty();
+        assert.equal(await requests.find('new'), null);
+        await uploading(stores, 'new');
+        assert.equal((await requests.claim({ leaseMs: 1_000, running: [] }))?.failedAttempts, 0);
+      } finally {
+        await stores.close();
+        disk.unmount();
+      }
+    });
+  });
+}
+
+test('an error of ours is not taken for a store that is away, and keeps its name and words', async () => {
+  for (const open of [openLocalStores, openThreadedStores]) {
+    const stores = await open({ dataDir: await tempDir(), answerMs: LONG_TIMEOUT_MS });
+    after(() => stores.close());
+    await uploading(stores, 'twice');
+    await assert.rejects(uploading(stores, 'twice'), { name: 'Error', message: /UNIQUE constraint failed/ });
+    await assert.rejects(stores.keys.lookUp(null as unknown as string), { name: 'TypeError' });
+    await assert.rejects(stores.keys.noteUses(new Map([['x', {} as unknown as number]])));
+    await stores.keys.noteUses(new Map([['x', 1]]));
+  }
+});
+
+test('a folder that cannot be written to is refused at the start, in words', async () => {
+  const dataDir = await tempDir();
+  const disk = mountSmallDisk(dataDir);
+  assert.ok(disk, 'run the tests as root: this one mounts a small disk');
+  try {
+    disk.protect(true);
+    for (const open of [openLocalStores, openThreadedStores]) {
+      await assert.rejects(open({ dataDir }), isUnavailable(/cannot be written to/));
+    }
+  } finally {
+    disk.unmount();
+  }
+});
+
+test('unless told otherwise, a write to a locked database is refused within a second', async () => {
+  for (const open of [openLocalStores, openThreadedStores]) {
+    const dataDir = await tempDir();
+    const stores = await open({ dataDir });
+    after(() => stores.close());
+    const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
+    other.exec('BEGIN IMMEDIATE');
+    const took: number[] = [];
+    for (let times = 0; times < 3; times++) {
+      const start = performance.now();
+      await assert.rejects(stores.requests.checkWritable(), StoreUnavailableError);
+      took.push(performance.now() - start);
+    }
+    other.close();
+    // The quickest: a machine that stalls for a moment is not the store.
+    assert.ok(Math.min(...took) < 1_000, `refused after ${took} ms`);
+  }
+});
+
+describe('the store thread', () => {
+  let controls: ThreadControls;
+  let dataDir: string;
+  let stores: Stores;
+  let errors: Error[];
+
+  beforeEach(async () => {
+    controls = new ThreadControls();
+    dataDir = await tempDir();
+    errors = [];
+    const { startThread } = controls;
+    stores = await openThreadedStores({
+      dataDir,
+      answerMs: SHORT_TIMEOUT_MS,
+      startThread,
+      onThreadError: (error) => errors.push(error),
+    });
+  });
+  afterEach(() => stores.close());
+
+  test('that is killed in the middle of a call fails that call alone, and another one takes its place', async () => {
+    const id = await queued(stores);
+    controls.hang();
+    const calls = [stores.requests.checkWritable(), stores.requests.find(id), stores.keys.isEmpty()];
+    const rejected = calls.map((call) => assert.rejects(call, isUnavailable(/database was closed/)));
+    await controls.threads[0]?.terminate();
+    await Promise.all(rejected);
+    controls.goOn();
+    await assert.rejects(stores.requests.find(id), isUnavailable(/being opened again/));
+    assert.equal((await eventually(() => stores.requests.find(id)))?.state, 'queued');
+    assert.equal(controls.threads.length, 2);
+    assert.equal(errors.length, 1);
+    for (let times = 0; times < 3; times++) {
+      await controls.threads.at(-1)?.terminate();
+      await eventually(() => stores.requests.checkWritable());
+    }
+    assert.equal(controls.threads.length, 5);
+  });
+
+  test('that cannot open the database again tries until it can', async () => {
+    const raw = new DatabaseSync(join(dataDir, DATABASE_FILE));
+    const { user_version } = raw.prepare('PRAGMA user_version').get() as { user_version: number };
+    raw.exec('PRAGMA user_version = 999');
+    await controls.threads[0]?.terminate();
+    while (errors.length < 3) await sleep(5);
+    assert.match(errors.at(-1)?.message ?? '', /newer version/);
+    await assert.rejects(stores.requests.countByState(), StoreUnavailableError);
+    raw.exec(`PRAGMA user_version = ${user_version}`);
+    raw.close();
+    assert.deepEqual(await eventually(() => stores.requests.countByState()), {});
+  });
+
+  test('that hangs with its disk answers nobody, and afterwards does nothing that was refused', async () => {
+    const id = await queued(stores);
+    controls.hang();
+    const start = performance.now();
+    const stuck = stores.requests.claim({ leaseMs: 60_000, running: [] });
+    const waiting = [uploading(stores, 'refused'), stores.requests.find(id), stores.requests.delete(id, 'o')];
+    const slow = isUnavailable(/answers too slowly/);
+    await Promise.all([stuck, ...waiting].map((call) => assert.rejects(call, slow)));
+    assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'nobody waits for the disk');
+    controls.goOn();
+
+    assert.equal((await eventually(() => stores.requests.find(id)))?.owner, 'o', 'it was not deleted');
+    assert.equal(await stores.requests.find('refused'), null);
+    // The claim itself was on its way to the disk and happened; its lease was given back, because nobody knew of it.
+    const claim = await stores.requests.claim({ leaseMs: 60_000, running: [] });
+    assert.deepEqual([claim?.request.id, claim?.failedAttempts], [id, 0]);
+    assert.equal(controls.threads.length, 1);
+  });
+
+  test('that hangs while it looks for webhooks or anything else does no harm with its late answer', async () => {
+    const id = await queued(stores);
+    const slow = isUnavailable(/answers too slowly/);
+    for (const call of [
+      () => stores.webhooks.claim({ limit: 1, holdMs: 1 }),
+      () => stores.requests.find(id),
+      () => stores.requests.claim({ leaseMs: 60_000, running: [] }),
+      () => stores.keys.create('late'),
+    ]) {
+      controls.hang();
+      await assert.rejects(call(), slow);
+      controls.goOn();
+      // An answer that nobody waits for any more has come by then, and an error over it would end the process.
+      await eventually(() => stores.requests.checkWritable());
+    }
+    assert.equal((await stores.requests.claim({ leaseMs: 60_000, running: [] }))?.failedAttempts, 0);
+    assert.equal(controls.threads.length, 1);
+  });
+
+  test('ends when the stores are closed, and leaves a database without a log', async () => {
+    await queued(stores);
+    await stores.close();
+    await stores.close();
+    assert.deepEqual(readdirSync(dataDir), [DATABASE_FILE]);
+    await assert.rejects(stores.requests.countByState(), StoreUnavailableError);
+    assert.deepEqual(errors, []);
+  });
+
+  test('is no promise, whoever awaits it', async () => {
+    assert.equal(await stores.requests, stores.requests);
+  });
+});

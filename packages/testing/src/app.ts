@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { Classifier } from '@undertone/classifier';
+import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@undertone/contract';
+import { Problem as ProblemSchema } from '@undertone/contract/schemas';
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import Value from 'typebox/value';
+import { composeServices, type Parts } from '../../server/src/compose.ts';
+import {
+  buildApp,
+  createLogger,
+  openStores,
+  readSettings,
+  type Services,
+  type Stores,
+} from '../../server/src/index.ts';
+import { Metrics } from '../../server/src/operators/metrics.ts';
+import type { Sweep } from '../../server/src/recordings/sweep.ts';
+import { FORM_TYPE, fileForm } from './form.ts';
+import { LONG_TIMEOUT_MS } from './timeouts.ts';
+
+export interface TestApp {
+  app: FastifyInstance;
+  key: string;
+  /** Its processor rests until it is started. */
+  services: Services;
+  stores: Stores;
+  /** Rests until it is run. */
+  sweep: Sweep;
+  dataDir: string;
+  /** Starts listening on a free port, once. */
+  listen(): Promise<{ port: number; url: string }>;
+}
+
+/** Settings of new stores for each app, where the suites of this test file do not run over the embedded ones. */
+let otherStores: (() => Promise<Record<string, string>>) | undefined;
+
+export function runOver(newStores: () => Promise<Record<string, string>>): void {
+  otherStores = newStores;
+}
+
+/** What only the embedded stores do: parts come to this server, and lie in the data folder. */
+export function testEmbedded(name: string, body: () => Promise<void>): void {
+  if (otherStores === undefined) test(name, body);
+}
+
+export function describeEmbedded(name: string, suite: () => void): void {
+  if (otherStores === undefined) describe(name, suite);
+}
+
+let classifier: Promise<Classifier> | undefined;
+
+/** The real model, one thread, once for each test file. Without ffmpeg, as on a machine that has none. */
+export function sharedClassifier(): Promise<Classifier> {
+  classifier ??= Classifier.start({ workers: 1, ffmpegPath: null });
+  return classifier;
+}
+
+after(async () => (await classifier)?.close());
+
+export async function tempDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'undertone-test-'));
+  after(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' | 'stopping'>> {
+  /** How the stores are opened; with a thread, as the server does, unless the test has a clock of its own. */
+  readonly kind?: 'thread' | 'local';
+  readonly dataDir?: string;
+  /** For tests of stores that do not answer. */
+  readonly answerMs?: number;
+  readonly stopping?: AbortSignal;
+}
+
+/** The real app with stores of its own; everything goes away when the test file is done. */
+export async function testApp(env: Record<string, string> = {}, options: TestOptions = {}): Promise<TestApp> {
+  const { now, answerMs = LONG_TIMEOUT_MS } = options;
+  const dataDir = options.dataDir ?? (await tempDir());
+  const settings = readSettings({
+    SERVICE_DATA_DIR: dataDir,
+    SERVICE_LOG_LEVEL: 'silent',
+    ...(await otherStores?.()),
+    ...env,
+  });
+  const kind = options.kind ?? (now === undefined ? 'thread' : 'local');
+  const stores = await openStores(settings, { kind, answerMs, ...(now && { now }) });
+  const { key } = await stores.keys.create('test');
+  const metrics = options.metrics ?? new Metrics();
+  const { services, sweep } = composeServices({
+    ...options,
+    settings,
+    stores,
+    metrics,
+    classifier: options.classifier ?? (await sharedClassifier()),
+    logger: options.logger ?? createLogger(settings.logLevel),
+    stopping: options.stopping ?? new AbortController().signal,
+  });
+  const app = await buildApp(services);
+  after(async () => {
+    const closed = app.close();
+    app.server.closeAllConnections();
+    await closed;
+    await services.processor.stop();
+    await services.webhooks.stop();
+    await sweep.stop();
+    await services.authenticator.close();
+    metrics.close();
+    await stores.close();
+  });
+  let address: Promise<string> | undefined;
+  return {
+    app,
+    key,
+    services,
+    stores,
+    sweep,
+    dataDir,
+    listen: async () => {
+      address ??= app.listen({ host: '127.0.0.1', port: 0 });
+      const url = await address;
+      return { url, port: Number(new URL(url).port) };
+    },
+  };
+}
+
+export function postFile(
+  { app, key }: TestApp,
+  file: Buffer | string,
+  more: InjectOptions = {},
+): Promise<LightMyRequestResponse> {
+  return app.inject({
+    method: 'POST',
+    url: PATHS.discrete,
+    payload: fileForm(file),
+    ...more,
+    headers: { [API_KEY_HEADER]: key, 'content-type': FORM_TYPE, ...more.headers },
+  });
+}
+
+export function postJson({ app, key }: TestApp, payload: string | Buffer, more: InjectOptions = {}) {
+  return app.inject({
+    method: 'POST',
+    url: PATHS.discrete,
+    payload,
+    ...more,
+    headers: { [API_KEY_HEADER]: key, 'content-type': 'application/json', ...more.headers },
+  });
+}
+
+interface AnyResponse {
+  status: number;
+  contentType: unknown;
+  requestId: unknown;
+  body: string;
+}
+
+/** Reads an answer as the problem it must be, and checks everything all problems have in common. */
+export function readProblem(
+  response: LightMyRequestResponse | AnyResponse,
+  code: ErrorCode,
+  status: number = ERRORS[code].status,
+): Problem {
+  const plain: AnyResponse =
+    'statusCode' in response
+      ? {
+          status: response.statusCode,
+          contentType: response.headers['content-type'],
+          requestId: response.headers['x-request-id'],
+          body: response.body,
+        }
+      : response;
+  const problem = JSON.parse(plain.body) as Problem;
+  assert.equal(problem.code, code, plain.body);
+  assert.equal(plain.status, status);
+  assert.equal(problem.status, plain.status);
+  assert.equal(problem.title, ERRORS[code].title);
+  assert.equal(plain.contentType, 'application/problem+json');
+  assert.equal(problem.request_id, plain.requestId);
+  assert.ok(Value.Check(ProblemSchema, problem), plain.body);
+  return problem;
+}

@@ -1,0 +1,168 @@
+// Uploads to a service that breaks again and again, by a client that never sends twice what was acknowledged.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AsynchResult, InitiateResult } from '@undertone/contract';
+import { AsynchClient, filesOf, putPart } from './asynch-client.ts';
+import type { Random } from './random.ts';
+import type { ServerProcess } from './server-process.ts';
+import { wav } from './wav.ts';
+
+/** What breaks, and what may be left of it in the end. */
+export interface Victim {
+  readonly key: string;
+  /** Where to reach it now. */
+  readonly url: string;
+  start(): Promise<void>;
+  /** Something breaks, and is brought back. The answer says what. */
+  fail(random: Random): Promise<string>;
+  /** Recordings that are still stored. */
+  left(): Promise<string[]>;
+  end(): Promise<void>;
+}
+
+/** One server, killed. */
+export function killed(server: ServerProcess): Victim {
+  return {
+    key: server.key,
+    get url() {
+      return server.url;
+    },
+    start: () => server.start(),
+    fail: async () => {
+      await server.end('SIGKILL');
+      await server.start();
+      return 'server';
+    },
+    left: () => filesOf(server.dataDir),
+    end: () => server.end('SIGKILL'),
+  };
+}
+
+export const MOMENTS = ['upload', 'completion', 'processing'] as const;
+export type Moment = (typeof MOMENTS)[number];
+
+export interface CrashReport {
+  uploads: number;
+  moments: Record<Moment, number>;
+  faults: Record<string, number>;
+  identical: number;
+}
+
+interface Plan {
+  file: number;
+  moment: Moment;
+  delayMs: number;
+}
+
+const FILES = [
+  { seconds: 34.2, tone: 170 },
+  { seconds: 61, tone: 240 },
+  { seconds: 90.05, tone: 120 },
+];
+const PART_BYTES = 300_000;
+
+/** As many uploads as faults; every one must end with the result of an undisturbed run, and no recording may stay. */
+export async function surviveFaults(
+  victim: Victim,
+  faults: number,
+  random: Random,
+  say: (line: string) => void = () => undefined,
+): Promise<CrashReport> {
+  const files = FILES.map(({ seconds, tone }) =>
+    wav({
+      seconds,
+      rate: 16_000,
+      sound: (t) => 0.4 * Math.sin(2 * Math.PI * tone * t + 9 * Math.sin(t)) * Math.sin(7 * t),
+    }),
+  );
+  const report: CrashReport = {
+    uploads: 0,
+    moments: { upload: 0, completion: 0, processing: 0 },
+    faults: {},
+    identical: 0,
+  };
+  await victim.start();
+  try {
+    const expected: AsynchResult['emotions'][] = [];
+    const undisturbed = new AsynchClient(victim.url, victim.key);
+    for (const file of files) {
+      expected.push((await undisturbed.result(await undisturbed.upload(file, 3))).emotions);
+    }
+    for (let i = 0; i < faults; i++) {
+      const moment = MOMENTS[i % MOMENTS.length] as Moment;
+      const plan: Plan = {
+        file: random.integer(0, files.length - 1),
+        moment,
+        delayMs: random.integer(0, { upload: 25, completion: 12, processing: 900 }[moment]),
+      };
+      const { emotions, broken } = await uploadAndFail(victim, files[plan.file] as Buffer, plan, random);
+      say(`${i + 1}: ${broken} during ${moment}, after ${plan.delayMs} ms`);
+      if (same(emotions, expected[plan.file] ?? [])) report.identical++;
+      report.uploads++;
+      report.moments[moment]++;
+      report.faults[broken] = (report.faults[broken] ?? 0) + 1;
+    }
+    await nothingLeft(victim);
+    return report;
+  } finally {
+    await victim.end();
+  }
+}
+
+async function uploadAndFail(
+  victim: Victim,
+  file: Buffer,
+  { moment, delayMs }: Plan,
+  random: Random,
+): Promise<{ emotions: AsynchResult['emotions']; broken: string }> {
+  const client = () => new AsynchClient(victim.url, victim.key);
+  const partCount = Math.ceil(file.length / PART_BYTES);
+  const begun = (await (await client().initiate({ part_count: partCount })).json()) as InitiateResult;
+  let failing: Promise<string> | undefined;
+  function failSoon(): void {
+    failing ??= sleep(delayMs).then(() => victim.fail(random));
+  }
+  /** Tries until there is an answer; a server that is away or busy gives none. */
+  async function insist(call: () => Promise<Response>): Promise<Response> {
+    for (;;) {
+      const response = await call().catch(() => null);
+      if (response !== null && response.status !== 503) return response;
+      await sleep(20);
+    }
+  }
+
+  const parts: { PartNumber: number; ETag: string }[] = [];
+  const failAt = Math.floor(partCount / 2);
+  for (const { part_number, url } of begun.presigned_urls) {
+    const bytes = file.subarray((part_number - 1) * PART_BYTES, part_number * PART_BYTES);
+    if (moment === 'upload' && part_number - 1 === failAt) failSoon();
+    const answer = await insist(() => putPart(url, bytes));
+    assert.equal(answer.status, 200);
+    parts.push({ PartNumber: part_number, ETag: answer.headers.get('etag') ?? '' });
+  }
+  await (moment === 'upload' ? failing : undefined);
+  if (moment === 'completion') failSoon();
+  // Names every part by what it was acknowledged with: one that is missing would be a 400.
+  const completed = await insist(() => client().complete({ ...begun, parts }));
+  assert.equal(completed.status, 200, await completed.text());
+  if (moment === 'processing') failSoon();
+  const broken = (await failing) ?? 'nothing';
+  return { emotions: (await client().result(begun.request_id)).emotions, broken };
+}
+
+export function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
+  const shape = (list: AsynchResult['emotions']) => list.map(({ t, emotion }) => `${t} ${emotion}`);
+  assert.deepEqual(shape(actual), shape(expected));
+  // Windows that shared a batch may differ in the last bits, which can turn a rounding over.
+  for (const [i, { confidence }] of actual.entries()) {
+    assert.ok(Math.abs(confidence - (expected[i]?.confidence ?? 0)) < 0.00011);
+  }
+  return actual.every(({ confidence }, i) => confidence === expected[i]?.confidence);
+}
+
+export async function nothingLeft(victim: Victim): Promise<void> {
+  for (let tries = 0; (await victim.left()).length > 0; tries++) {
+    assert.ok(tries < 100, `left behind: ${await victim.left()}`);
+    await sleep(100);
+  }
+}

@@ -1,0 +1,137 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { endingWithUs } from './die-with-parent.ts';
+
+/** A real PostgreSQL of its own in a temporary folder, on a socket there. Gone without a trace after `remove`. */
+export class PostgresCluster {
+  readonly #folder: string;
+  readonly #user: User;
+  #server: ChildProcess | undefined;
+  #databases = 0;
+
+  private constructor(folder: string, user: User) {
+    this.#folder = folder;
+    this.#user = user;
+  }
+
+  static async start(): Promise<PostgresCluster> {
+    const folder = await mkdtemp(join(tmpdir(), 'undertone-postgres-'));
+    const user = unprivilegedUser();
+    if (user.uid !== undefined) chownSync(folder, user.uid, user.gid ?? user.uid);
+    const cluster = new PostgresCluster(folder, user);
+    process.once('exit', cluster.#removeAtExit);
+    const flags = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'];
+    execFileSync(program('initdb'), ['-D', join(folder, 'data'), ...flags], {
+      ...user,
+      cwd: folder,
+      stdio: 'pipe',
+    });
+    await cluster.startServer();
+    return cluster;
+  }
+
+  async startServer(): Promise<void> {
+    // No TCP, no flushing: what a power cut would do is not tested here.
+    const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=100'];
+    const where = ['-D', join(this.#folder, 'data'), '-k', this.#folder];
+    const [command, args] = endingWithUs(program('postgres'), [...where, ...flags]);
+    const server = spawn(command, args, {
+      ...this.#user,
+      cwd: this.#folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#server = server;
+    let log = '';
+    server.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-4_000);
+    });
+    while (!(await this.#answers())) {
+      if (server.exitCode !== null) throw new Error(`PostgreSQL did not start: ${log}`);
+      await sleep(20);
+    }
+  }
+
+  /** As an operator would restart it: everybody is disconnected at once. */
+  async stopServer(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined || server.exitCode !== null) return;
+    const exit = once(server, 'exit');
+    server.kill('SIGINT');
+    await exit;
+  }
+
+  /** The address of an empty database. */
+  async newDatabase(): Promise<string> {
+    const name = `test_${++this.#databases}`;
+    await this.query(`CREATE DATABASE ${name}`);
+    return this.#url(name);
+  }
+
+  async query(sql: string, url = this.#url('postgres')): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Also where a test fails before it gets to `remove`. */
+  readonly #removeAtExit = () => {
+    this.#server?.kill('SIGQUIT');
+    rmSync(this.#folder, { recursive: true, force: true });
+  };
+
+  async remove(): Promise<void> {
+    process.off('exit', this.#removeAtExit);
+    await this.stopServer();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #url(database: string): string {
+    return `postgres://postgres@/${database}?host=${encodeURIComponent(this.#folder)}`;
+  }
+
+  async #answers(): Promise<boolean> {
+    return this.query('SELECT 1').then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+interface User {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivilegedUser(): User {
+  if (process.getuid?.() !== 0) return {};
+  const users = readFileSync('/etc/passwd', 'utf8');
+  const [, uid, gid] =
+    /^postgres:[^:]*:(\d+):(\d+):/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(users) ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+/** Debian keeps the programs of each version in a folder of its own, out of the PATH. */
+function program(name: string): string {
+  const debian = '/usr/lib/postgresql';
+  const versions = existing(debian).sort((a, b) => Number(b) - Number(a));
+  return versions[0] === undefined ? name : join(debian, versions[0], 'bin', name);
+}
+
+function existing(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

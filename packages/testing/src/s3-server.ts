@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { endingWithUs } from './die-with-parent.ts';
+
+/** `make test` installs it here (test/requirements.txt). */
+const WEED = fileURLToPath(new URL('../../../.venv/bin/weed', import.meta.url));
+
+/** Made known to the usual places where programs look for credentials of S3. */
+export const S3_CREDENTIALS = {
+  AWS_ACCESS_KEY_ID: 'undertone-test',
+  AWS_SECRET_ACCESS_KEY: 'a-secret-of-no-value',
+};
+
+/** A real S3 (SeaweedFS) of its own in a temporary folder. Gone without a trace after `remove`. */
+export class S3Server {
+  readonly endpoint: string;
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+
+  private constructor(endpoint: string, folder: string, child: ChildProcess) {
+    this.endpoint = endpoint;
+    this.#folder = folder;
+    this.#child = child;
+  }
+
+  static async start(): Promise<S3Server> {
+    const folder = await mkdtemp(join(tmpdir(), 'undertone-s3-'));
+    const config = join(folder, 's3.json');
+    const credentials = [
+      { accessKey: S3_CREDENTIALS.AWS_ACCESS_KEY_ID, secretKey: S3_CREDENTIALS.AWS_SECRET_ACCESS_KEY },
+    ];
+    await writeFile(
+      config,
+      JSON.stringify({ identities: [{ name: 'test', credentials, actions: ['Admin'] }] }),
+    );
+    await mkdir(join(folder, 'data'));
+    const names = ['master.port', 'master.port.grpc', 'volume.port', 'volume.port.grpc', 'filer.port'];
+    names.push('filer.port.grpc', 's3.port', 's3.port.grpc');
+    const ports = await freePorts(names.length);
+    const flags = [
+      ...names.map((name, i) => `-${name}=${ports[i]}`),
+      ...['-s3.port.iceberg=0', '-s3.port.lance=0', `-s3.config=${config}`, `-dir=${join(folder, 'data')}`],
+      ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=50'],
+      ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
+    ];
+    const weed = existsSync(WEED) ? WEED : 'weed';
+    const [command, args] = endingWithUs(weed, ['-logtostderr=true', 'server', ...flags]);
+    const child = spawn(command, args, {
+      cwd: folder,
+      // It keeps sockets in the temporary folder.
+      env: { ...process.env, TMPDIR: folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-4_000);
+    });
+    child.on('error', (error) => {
+      log += error.message;
+    });
+    const server = new S3Server(`http://127.0.0.1:${ports[names.indexOf('s3.port')]}`, folder, child);
+    process.once('exit', server.#removeAtExit);
+    for (;;) {
+      if (await server.#answers()) return server;
+      if (child.exitCode !== null || child.pid === undefined) {
+        const hint = 'Install it with: pip install --requirement packages/testing/requirements.txt';
+        throw new Error(`S3 did not start: ${log}\n${hint}`);
+      }
+      await sleep(50);
+    }
+  }
+
+  /** An empty bucket, by its name. */
+  async newBucket(): Promise<string> {
+    const { CreateBucketCommand } = await import('@aws-sdk/client-s3');
+    const Bucket = `test-${Math.random().toString(36).slice(2, 12)}`;
+    await this.#use((client) => client.send(new CreateBucketCommand({ Bucket })));
+    return Bucket;
+  }
+
+  /** The CORS rule that docs/SCALING.md asks for. */
+  async allowUploadsFrom(Bucket: string, origin: string): Promise<void> {
+    const { PutBucketCorsCommand } = await import('@aws-sdk/client-s3');
+    const rule = { AllowedOrigins: [origin], AllowedMethods: ['PUT'], ExposeHeaders: ['ETag'] };
+    const CORSConfiguration = { CORSRules: [rule] };
+    await this.#use((client) => client.send(new PutBucketCorsCommand({ Bucket, CORSConfiguration })));
+  }
+
+  async #use(work: (client: S3Client) => Promise<unknown>): Promise<void> {
+    const { S3Client } = await import('@aws-sdk/client-s3');
+    const client = new S3Client({ endpoint: this.endpoint, region: 'us-east-1', forcePathStyle: true });
+    await work(client);
+    client.destroy();
+  }
+
+  /** Also where a test fails before it gets to `remove`. */
+  readonly #removeAtExit = () => {
+    this.#child.kill('SIGKILL');
+    rmSync(this.#folder, { recursive: true, force: true });
+  };
+
+  async remove(): Promise<void> {
+    process.off('exit', this.#removeAtExit);
+    if (this.#child.exitCode === null) {
+      const exit = once(this.#child, 'exit');
+      this.#child.kill('SIGKILL'); // it stops slowly when asked
+      await exit;
+    }
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #answers(): Promise<boolean> {
+    return fetch(`${this.endpoint}/status`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  for (const server of servers) server.close();
+  return ports;
+}

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { wavHeader } from './wav.ts';
+
+const RATE = 16_000;
+/** Whole steps: the emotion of a step with a word at its border alone is anybody's guess. */
+const TURN_SECONDS = 20;
+const PAUSE_SECONDS = 0.4;
+
+/** Two people who take turns, one angry and one sad, each on a channel of their own, of any length. */
+export async function stereoCall(
+  seconds: number,
+): Promise<{ file: Buffer; left: Int16Array; right: Int16Array }> {
+  const [angry, sad] = await Promise.all([voice('angry-1013'), voice('sad-1016')]);
+  const length = Math.round(seconds * RATE);
+  const frames = new Int16Array(2 * length);
+  const [left, right] = [new Int16Array(length), new Int16Array(length)];
+  for (let i = 0; i < length; i++) {
+    const turn = Math.floor(i / RATE / TURN_SECONDS);
+    const [side, speech] = turn % 2 === 0 ? [left, angry] : [right, sad];
+    // A sentence over and over, from its beginning, with a breath in between.
+    side[i] = speech[(i - turn * TURN_SECONDS * RATE) % (speech.length + PAUSE_SECONDS * RATE)] ?? 0;
+    frames[2 * i] = left[i] ?? 0;
+    frames[2 * i + 1] = right[i] ?? 0;
+  }
+  const header = wavHeader({ rate: RATE, channels: 2, bits: 16, dataBytes: frames.byteLength });
+  return { file: Buffer.concat([header, Buffer.from(frames.buffer)]), left, right };
+}
+
+/** The samples of one of the examples, which are 16-bit WAV at 16 kHz. */
+async function voice(name: string): Promise<Int16Array> {
+  const file = await readFile(new URL(`../../../examples/voices/${name}.wav`, import.meta.url));
+  if (file.readUInt32LE(24) !== RATE) throw new Error(`${name} is not at ${RATE} Hz`);
+  return new Int16Array(
+    file.buffer.slice(file.byteOffset + 44, file.byteOffset + file.length - (file.length % 2)),
+  );
+}
