@@ -16,6 +16,7 @@ work = "runs"
 encoder = "{encoder}"
 layers = 2
 halve_after = [0]
+seeds = [1, 2]
 steps = 4
 rounding_steps = 3
 batch = 4
@@ -57,8 +58,8 @@ def run(folder, *arguments):
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory, corpus, encoder):
-    folder = tmp_path_factory.mktemp("workshop")
+def recipe_dir(tmp_path_factory, corpus, encoder):
+    folder = tmp_path_factory.mktemp("recipe_dir")
     other = tmp_path_factory.mktemp("yours") / "clips.csv"
     table = (corpus / "clips.csv").read_text().splitlines()
     other.write_text("\n".join([table[0]] + [f"{corpus}/{row}".replace("speaker", "your") for row in table[1:]]))
@@ -66,8 +67,8 @@ def workshop(tmp_path_factory, corpus, encoder):
     return folder
 
 
-def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
-    models, pictures = workshop / "models", workshop / "pictures"
+def test_the_whole_recipe_from_wavs_to_measured_graph(recipe_dir):
+    models, pictures = recipe_dir / "models", recipe_dir / "pictures"
     for step in (
         ("prepare",),
         ("train", "mine", "--device", "cpu"),
@@ -77,7 +78,7 @@ def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
         ("evaluate", "mine", "--models", str(models), "--most", "20"),
         ("card", "--out", str(pictures)),
     ):
-        done = run(workshop, *step)
+        done = run(recipe_dir, *step)
         assert done.returncode == 0, f"{step}: {done.stderr[-2000:]}"
         if step[0] in ("train", "prepare"):
             assert "s left" in done.stderr, "long steps tell how long they will take"
@@ -90,15 +91,15 @@ def test_the_whole_recipe_from_wavs_to_measured_graph(workshop):
     assert set(row["figures"]) == {"4emotions", "5emotions", "7emotions"}
     assert set(row["figures"]["4emotions"]["new_speakers"]) == set(row["figures"]["4emotions"]["never_heard"])
     assert row["licence"] == "CC0, with attribution of My Voices (CC BY 4.0) and yours (CC0)"
-    figures = json.loads((workshop / "runs/mine/figures.json").read_text())
+    figures = json.loads((recipe_dir / "runs/mine/figures.json").read_text())
     assert set(figures["conditions"]) == {"clean", "telephone", "babble 10 dB", "20 dB softer", "20 dB louder"}
     assert set(figures["without"]) == {"mine", "yours"}
     assert len(list(pictures.glob("*.png"))) == 3
     assert "| 4emotions |" in (pictures / "figures.md").read_text()
 
 
-def test_steps_in_the_wrong_order_say_what_to_run_first(workshop, tmp_path):
-    (tmp_path / "recipe.toml").write_text((workshop / "recipe.toml").read_text())
+def test_steps_in_the_wrong_order_say_what_to_run_first(recipe_dir, tmp_path):
+    (tmp_path / "recipe.toml").write_text((recipe_dir / "recipe.toml").read_text())
     for step, first in (
         (("train", "mine"), "prepare"),
         (("calibrate", "mine"), "train"),
@@ -122,8 +123,8 @@ def test_steps_in_the_wrong_order_say_what_to_run_first(workshop, tmp_path):
         (("[weights]", "[training.mine]\nstepz = 3\n[weights]"), "[training.mine]: unknown setting stepz"),
     ],
 )
-def test_a_mistake_in_the_recipe_is_named(workshop, tmp_path, change, message):
-    text = (workshop / "recipe.toml").read_text()
+def test_a_mistake_in_the_recipe_is_named(recipe_dir, tmp_path, change, message):
+    text = (recipe_dir / "recipe.toml").read_text()
     assert change[0] in text
     (tmp_path / "recipe.toml").write_text(text.replace(*change, 1))
     done = run(tmp_path, "prepare")
@@ -132,8 +133,8 @@ def test_a_mistake_in_the_recipe_is_named(workshop, tmp_path, change, message):
     assert "Traceback" not in done.stderr
 
 
-def test_weights_that_the_recipe_does_not_name_are_refused(workshop):
-    done = run(workshop, "train", "theirs")
+def test_weights_that_the_recipe_does_not_name_are_refused(recipe_dir):
+    done = run(recipe_dir, "train", "theirs")
     assert "no weights 'theirs'" in done.stderr
     assert done.returncode == 1
 

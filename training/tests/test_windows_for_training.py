@@ -66,7 +66,7 @@ def test_training_windows_of_a_noisy_and_a_quiet_emotion_are_equally_noisy():
         np.array([r[1] for r in rows]),
         np.array([r[2] for r in rows]),
     )
-    maker = BatchMaker(Voices(pack, "cpu"), np.ones(12, bool), {}, Training("", votes=0.0))
+    maker = BatchMaker(Voices(pack, "cpu"), np.ones(12, bool), {}, Training("", votes=0.0), seed=1, levelling=0.85)
     levels: dict[int, list[float]] = {0: [], 3: []}
     for _ in range(6):
         batch = maker.make(32, 3.0)

@@ -57,9 +57,9 @@ class Trainer:
         self.recipe, self.name, self.device = recipe, options.weights, options.device or best_device()
         self.voices = Voices(pack.read(recipe.work / "pack"), self.device)
 
-    def train(self, recipe: Recipe) -> VoiceModel:
+    def train(self, recipe: Recipe, seed: int) -> VoiceModel:
         """Train a model."""
-        return pipeline.train_weights(self.voices, recipe, self.name)
+        return pipeline.train_weights(self.voices, recipe, self.name, seed)
 
     def keep(self, model: VoiceModel, corpus: Corpus, side: str | None, folder: Path) -> None:
         """Keep what a model says to one corpus."""
@@ -74,13 +74,16 @@ class Trainer:
 
 
 def train(recipe: Recipe, options: argparse.Namespace) -> None:
-    """Train the model to ship."""
+    """Train one model for each seed; the later steps use the best of them."""
     from .quantise import ranges
 
-    trainer, folder = Trainer(recipe, options), recipe.work / options.weights
-    model = trainer.train(recipe)
-    catalogue.save_weights(folder / "model.npz", pipeline.numpy_state(model), ranges(model))
-    trainer.keep_validation(model, recipe, folder)
+    trainer = Trainer(recipe, options)
+    for seed in [options.seed] if options.seed is not None else recipe.training.seeds:
+        folder = recipe.work / options.weights / f"seed-{seed}"
+        model = trainer.train(recipe, seed)
+        catalogue.save_weights(folder / "model.npz", pipeline.numpy_state(model), ranges(model))
+        trainer.keep_validation(model, recipe, folder)
+        print(f"seed {seed}: mean UAR of the corpora {predictions.mean_uar(folder / 'validation'):.4f}, 4 emotions")
 
 
 def leave_one_out(recipe: Recipe, options: argparse.Namespace) -> None:
@@ -90,28 +93,29 @@ def leave_one_out(recipe: Recipe, options: argparse.Namespace) -> None:
         raise config.ConfigError(f"weights '{options.weights}' use one corpus: there is nothing to leave out")
     trainer = Trainer(recipe, options)
     for corpus in used:
+        if options.corpus not in {None, corpus.name}:
+            continue
         print(f"without {corpus.name}")
         folder, without = recipe.work / options.weights / "left-out" / corpus.name, recipe.without(corpus.name)
-        model = trainer.train(without)
+        model = trainer.train(without, recipe.training.seeds[0])
         trainer.keep(model, corpus, None, folder)
         trainer.keep_validation(model, without, folder)
 
 
 def calibrate(recipe: Recipe, options: argparse.Namespace) -> None:
     """Choose a temperature for each model."""
-    folder = recipe.work / options.weights
-    validation = predictions.load(folder / "validation")
+    chosen = predictions.best_seed(recipe.work / options.weights)
+    validation = predictions.load(chosen / "validation")
     folders = left_out_folders(recipe, options.weights)
     left_out = {corpus: said for one in folders for corpus, said in predictions.load(one).items()}
-    if not validation:
-        raise FileNotFoundError(f"{folder / 'validation'} holds no predictions: run the step 'train' first")
+    print(f"{chosen.name} has the best mean UAR")
     result = {}
     for model in MODELS:
         home, away = predictions.groups(validation, model), predictions.groups(left_out, model)
         result[model] = temperature = calibration.choose_temperature(home, away)
         error = calibration.pooled_error(home, temperature)
         print(f"{model}: temperature {temperature:.3f}, calibration error {error:.3f} on validation speakers")
-    (folder / "calibration.json").write_text(json.dumps(result, indent=2), encoding="utf-8")
+    (recipe.work / options.weights / "calibration.json").write_text(json.dumps(result, indent=2), encoding="utf-8")
 
 
 def export(recipe: Recipe, options: argparse.Namespace) -> None:
@@ -196,6 +200,10 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
             step.add_argument("--processes", type=int, help="readers at a time (default: one for each core)")
         if name in {"train", "leave-one-out"}:
             step.add_argument("--device", default=None, help="cpu or cuda (default: a GPU where there is one)")
+        if name == "train":
+            step.add_argument("--seed", type=int, help="only this run (default: all seeds of the recipe)")
+        if name == "leave-one-out":
+            step.add_argument("--corpus", help="leave out only this corpus (default: each in turn)")
         if name in {"export", "evaluate"}:
             step.add_argument("--models", default=str(SHIPPED), help="folder of the models (default: %(default)s)")
         if name == "evaluate":

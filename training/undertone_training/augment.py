@@ -99,18 +99,3 @@ def augment(
     peak = x.abs().amax(1, keepdim=True)
     limit = peak * _uniform(count, 0.2, 0.8, device, g)
     return torch.where(_chosen(count, 0.08, device, g), torch.maximum(torch.minimum(x, limit), -limit), x)
-
-
-def mask_mel(mel: Tensor, chance: float, g: Generator = None) -> Tensor:
-    """Hides bands and moments of the log-mel picture from the encoder (they take its mean)."""
-    count, bands, frames = mel.shape
-    device = mel.device
-    hidden = torch.zeros(count, bands, frames, dtype=torch.bool, device=device)
-    for axis, size, widest, times in ((1, bands, 12, 2), (2, frames, 40, 2)):
-        for _ in range(times):
-            width = _uniform(count, 0, min(widest, size // 4), device, g)
-            begin = torch.rand(count, 1, device=device, generator=g) * (size - width)
-            grid = torch.arange(size, device=device)[None]
-            strip = (grid >= begin) & (grid < begin + width) & _chosen(count, chance, device, g)
-            hidden |= strip[:, :, None] if axis == 1 else strip[:, None, :]
-    return torch.where(hidden, mel.mean((1, 2), keepdim=True), mel)

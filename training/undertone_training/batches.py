@@ -19,7 +19,6 @@ from .pack import Pack
 from .sounds import not_a_voice
 
 CLIPS = 3  # clips laid after another in one window at the most
-LEVELLED = 0.85  # share of windows whose noise is brought to a level drawn at random
 SILENT = 0.07  # share of windows with sounds that are no voice
 BABBLE, TALKERS = 0.3, 5  # share of windows with talk in the background, and how many talk
 
@@ -52,10 +51,19 @@ Group = tuple[str, str, int, str]
 class BatchMaker:
     """Draws augmented windows from the clips to train on."""
 
-    def __init__(self, voices: Voices, keep: Array, weights: Mapping[str, float], training: Training) -> None:
-        """keep: which clips to train on. weights: corpus -> how often."""
-        self.voices, self.device, self.colour = voices, voices.device, training.colouring
-        self.generator = torch.Generator(device=self.device).manual_seed(training.seed)
+    def __init__(
+        self,
+        voices: Voices,
+        keep: Array,
+        weights: Mapping[str, float],
+        training: Training,
+        *,
+        seed: int,
+        levelling: float,
+    ) -> None:
+        """keep: which clips to train on. weights: corpus -> how often. levelling: see config."""
+        self.voices, self.device, self.colour, self.levelling = voices, voices.device, training.colouring, levelling
+        self.generator = torch.Generator(device=self.device).manual_seed(seed)
         clips = voices.pack.clips
         order = sorted(np.flatnonzero(keep), key=lambda i: _group(clips[i]))
         groups = [_group(clips[i]) for i in order]
@@ -100,7 +108,7 @@ class BatchMaker:
         sparse = self._rand(count) < 0.12  # windows that hold a voice only in part
         # The noise under the voice is turned down, or (in augment) added, to a ratio that no emotion can be told from.
         ratio = 4 + 42 * self._rand(count, 1)
-        levelled = self._rand(count, 1) < LEVELLED
+        levelled = self._rand(count, 1) < self.levelling
         clean = (1 - 10 ** ((self.voices.noise_db[pick] - ratio) / 20)).clamp(0, 1) * levelled
         x = torch.zeros(count, samples, device=device)
         grid = torch.arange(samples, device=device, dtype=torch.float64)[None]

@@ -11,18 +11,12 @@ from typing import Any
 import numpy as np
 
 from .config import Corpus, Recipe
-from .frontend import WEIGHT_LEVELS, Array
+from .frontend import Array, quantise_weight
 from .labels import EMOTIONS, MODELS
+from .predictions import best_seed
 
 VERSION = "1.1.0"
 Ranges = dict[str, tuple[float, float]]
-
-
-def quantise_weight(weight: Array) -> tuple[Array, Array]:
-    """[out, ...] float -> int8 [out, in] with 7 bits in use, and one scale for each output."""
-    flat = weight.reshape(len(weight), -1)
-    scale = np.maximum(np.abs(flat).max(1), 1e-8) / WEIGHT_LEVELS
-    return np.round(flat / scale[:, None]).astype(np.int8), scale.astype(np.float32)
 
 
 def save_weights(path: Path, state: dict[str, Array], ranges: Ranges) -> None:
@@ -62,8 +56,8 @@ def write(recipe: Recipe, name: str, models: Path) -> tuple[Path, Path]:
 
     from .export import VoiceGraph
 
-    folder = recipe.work / name
-    state, ranges = load_weights(folder / "model.npz")
+    folder, training = recipe.work / name, recipe.training
+    state, ranges = load_weights(best_seed(folder) / "model.npz")
     path = folder / "calibration.json"
     if not path.is_file():
         raise FileNotFoundError(f"no {path}: run the step 'calibrate' first")
@@ -77,9 +71,9 @@ def write(recipe: Recipe, name: str, models: Path) -> tuple[Path, Path]:
     }
     models.mkdir(parents=True, exist_ok=True)
     shipped, twin = models / f"{name}.onnx", folder / "float.onnx"
-    halve_after = recipe.training.halve_after
     for target, given in ((shipped, ranges), (twin, None)):
-        onnx.save(VoiceGraph(state, halve_after, given).build(temperatures, metadata), target)
+        graph = VoiceGraph(state, training.halve_after, given, bed=training.bed)
+        onnx.save(graph.build(temperatures, metadata), target)
     describe(models, name, used, metadata["licence"])
     return shipped, twin
 

@@ -31,10 +31,10 @@ class Training:
     """The settings of [training]."""
 
     encoder: str  # the pretrained encoder, .npz
-    layers: int = 9
+    layers: int = 7
     halve_after: list[int] = field(default_factory=list)
-    seed: int = 1
-    steps: int = 1800
+    seeds: list[int] = field(default_factory=lambda: [1])  # one run each; the best of them ships
+    steps: int = 1200
     batch: int = 128
     seconds: float = 5.0
     encoder_rate: float = 5e-5
@@ -44,11 +44,13 @@ class Training:
     warmup: float = 0.08
     averaging: float = 0.995  # decay of the moving average of the weights, for each step
     votes: float = 0.25
-    colouring: float = 0.75  # share of windows that are heard through another microphone
-    masking: float = 0.5  # chance of each strip of SpecAugment
+    colouring: float = 0.25  # share of windows with the frequency response of another microphone
+    bed: bool = False  # add a bed of steady noise to the log-mel (frontend.noise_bed)
+    levelling: float = 0.0  # share of windows whose noise is set to a random level
     smoothing: float = 0.05
     dropout: float = 0.2
-    rounding_steps: int = 400  # of quantisation-aware training at the end
+    rounding_steps: int = 300  # of quantisation-aware training at the end
+    rounding_levelling: float = 0.85  # `levelling` in these last steps
     rounding_rate: float = 1e-5
 
 

@@ -41,11 +41,12 @@ class LogMel(nn.Module):
     bands: Tensor
     bed: Tensor
 
-    def __init__(self) -> None:
+    def __init__(self, *, bed: bool = False) -> None:
         super().__init__()
         self.register_buffer("kernels", torch.from_numpy(dft_kernels()), persistent=False)
         self.register_buffer("bands", torch.from_numpy(mel_filters()), persistent=False)
-        self.register_buffer("bed", torch.from_numpy(noise_bed())[:, None], persistent=False)
+        noise = noise_bed() if bed else np.zeros(MELS, np.float32)
+        self.register_buffer("bed", torch.from_numpy(noise)[:, None], persistent=False)
 
     def forward(self, samples: Tensor) -> Tensor:
         """Scale to one loudness, then short-time Fourier transform, mel bands and logarithm."""

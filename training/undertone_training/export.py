@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .calibration import LEAST_OOD, OOD_POWER
-from .catalogue import quantise_weight
 from .frontend import (
     FFT,
     FULL_SPEECH,
@@ -27,6 +26,7 @@ from .frontend import (
     mel_filters,
     noise_bed,
     ood_block,
+    quantise_weight,
 )
 from .graph import GraphWriter
 from .labels import MODELS
@@ -40,8 +40,10 @@ class VoiceGraph:
         state: Mapping[str, Array],
         halve_after: Sequence[int],
         ranges: Mapping[str, tuple[float, float]] | None = None,
+        *,
+        bed: bool = False,
     ) -> None:
-        self.state, self.halve_after, self.ranges = dict(state), tuple(halve_after), ranges or {}
+        self.state, self.halve_after, self.ranges, self.bed = dict(state), tuple(halve_after), ranges or {}, bed
         self.layers = len(state["layer_weights"]) - 1
         self.width = len(state["norm.weight"])
         # [out, in, 3] -> [out, 3, in]: the order in which the three neighbours stand side by side.
@@ -55,13 +57,10 @@ class VoiceGraph:
         if name in self.ranges:
             low, high = self.ranges[name]
             step = np.float32((high - low) / 255)
-            coarse = self.rounded(x, step, round(-low / step))
-            # One byte is not enough: noise that nobody can hear would move an answer by a hundredth in the mean.
-            # A second byte holds what the first leaves over.
-            rest = self.rounded(g.node("Sub", x, coarse), np.float32(step / 250), 128)
             quantised, scales = quantise_weight(weight)
-            stored = g.constant(quantised.T.copy())
-            product = g.node("Add", *(self.int8_product(part, stored, scales) for part in (coarse, rest)))
+            w = g.node("DequantizeLinear", quantised.T.copy(), scales, np.zeros(len(scales), np.int8), axis=1)
+            # Both inputs are rounded to a byte, so the runtime computes the product with integers.
+            product = g.node("MatMul", self.rounded(x, step, round(-low / step)), w)
         else:
             product = g.node("MatMul", x, g.half_constant(weight.T))
         return g.node("Add", product, self.state[f"{name}.bias"])
@@ -70,11 +69,6 @@ class VoiceGraph:
         """Round to a byte."""
         level = np.uint8(np.clip(zero, 0, 255))
         return self.g.node("DequantizeLinear", self.g.node("QuantizeLinear", x, step, level), step, level)
-
-    def int8_product(self, x: str, weight: str, scales: Array) -> str:
-        """A product that the runtime computes with integers, since both sides are rounded."""
-        w = self.g.node("DequantizeLinear", weight, scales, np.zeros(len(scales), np.int8), axis=1)
-        return self.g.node("MatMul", x, w)
 
     def norm(self, x: str, name: str) -> str:
         """Layer normalisation."""
@@ -99,7 +93,9 @@ class VoiceGraph:
         power = g.node("Mul", spectrum, spectrum)
         # Real and imaginary squares are added by the mel bands themselves: both halves meet the same bank.
         bands = np.concatenate([mel_filters()] * 2, 1)
-        mel = g.node("Add", g.node("MatMul", g.constant(bands), power), noise_bed().reshape(-1, 1))
+        mel = g.node("MatMul", g.constant(bands), power)
+        if self.bed:
+            mel = g.node("Add", mel, noise_bed().reshape(-1, 1))
         mel = g.node("Max", mel, np.float32(1e-10))
         log = g.node("Mul", g.node("Log", mel), np.float32(1 / math.log(10)))
         top = g.node("ReduceMax", log, np.array([1, 2]), keepdims=1)

@@ -79,3 +79,10 @@ FULL_SPEECH = 0.6
 # 7-bit weights: on x86-64 chips without VNNI two products of an unsigned and a signed byte are added in
 # 16 bits, and 255 * 64 * 2 is the most that does not overflow there.
 WEIGHT_LEVELS = 63
+
+
+def quantise_weight(weight: Array) -> tuple[Array, Array]:
+    """[out, ...] float -> int8 [out, in] with 7 bits in use, and one scale for each output."""
+    flat = weight.reshape(len(weight), -1)
+    scale = np.maximum(np.abs(flat).max(1), 1e-8) / WEIGHT_LEVELS
+    return np.round(flat / scale[:, None]).astype(np.int8), scale.astype(np.float32)

@@ -34,10 +34,10 @@ class VoiceModel(nn.Module):
     ood_mean: Tensor
     ood_root: Tensor
 
-    def __init__(self, encoder: Encoder, dropout: float = 0.2) -> None:
+    def __init__(self, encoder: Encoder, *, bed: bool = False, dropout: float = 0.2) -> None:
         super().__init__()
         width = encoder.width
-        self.mel = LogMel()
+        self.mel = LogMel(bed=bed)
         self.encoder = encoder
         self.layer_weights = nn.Parameter(torch.zeros(len(encoder.blocks) + 1))
         self.norm = nn.LayerNorm(width)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,35 +41,38 @@ def spoken(pack: Pack) -> Array:
     return np.array([c.part != "song" for c in pack.clips])
 
 
-def batch_maker(voices: Voices, recipe: Recipe, name: str, seed: int) -> BatchMaker:
+def batch_maker(voices: Voices, recipe: Recipe, name: str, *, seed: int, levelling: float) -> BatchMaker:
     """Training windows of a set of weights."""
     from .batches import BatchMaker
 
     keep = (sides(voices.pack.clips, recipe) == "train") & of(voices.pack, recipe.weights[name])
-    return BatchMaker(voices, keep, {c.name: c.weight for c in recipe.corpora}, replace(recipe.training, seed=seed))
+    weights = {c.name: c.weight for c in recipe.corpora}
+    return BatchMaker(voices, keep, weights, recipe.training, seed=seed, levelling=levelling)
 
 
-def train_weights(voices: Voices, recipe: Recipe, name: str) -> VoiceModel:
-    """Train the model to ship: in float, then with rounding on, then its out-of-distribution score."""
+def train_weights(voices: Voices, recipe: Recipe, name: str, seed: int) -> VoiceModel:
+    """Train one model: in float, then with rounding on, then its out-of-distribution score."""
     from .train import fit, new_model
 
     training = recipe.training
     model = fit(
-        new_model(training, voices.device),
-        batch_maker(voices, recipe, name, training.seed),
+        new_model(training, voices.device, seed),
+        batch_maker(voices, recipe, name, seed=seed, levelling=training.levelling),
         training,
+        seed=seed,
         steps=training.steps,
         encoder_rate=training.encoder_rate,
-        label=f"{name}, {training.steps} steps",
+        label=f"{name}, seed {seed}, {training.steps} steps",
     )
     model = fit(
         model,
-        batch_maker(voices, recipe, name, training.seed + 100),
+        batch_maker(voices, recipe, name, seed=seed + 100, levelling=training.rounding_levelling),
         training,
+        seed=seed,
         steps=training.rounding_steps,
         encoder_rate=training.rounding_rate,
         rounding=True,
-        label=f"{name}, {training.rounding_steps} steps with rounding",
+        label=f"{name}, seed {seed}, {training.rounding_steps} steps with rounding",
     )
     fit_ood(model, voices.pack, recipe, recipe.weights[name], voices.device)
     return model

@@ -10,6 +10,7 @@ import numpy as np
 from .calibration import Group
 from .frontend import Array
 from .labels import MODELS
+from .metrics import confusion, recalls
 
 KEPT = (*MODELS, "speech", "ood")
 
@@ -37,3 +38,17 @@ def groups(said: Mapping[str, Mapping[str, Array]], model: str) -> list[Group]:
         if known.any():
             rows.append((one["truth"][known], one[model][known], one["speech"][known], one["ood"][known]))
     return rows
+
+
+def mean_uar(folder: Path, model: str = "4emotions") -> float:
+    """The mean of the corpora's UARs, so that a large corpus does not drown a small one."""
+    tables = [confusion(truth, logits.argmax(1), logits.shape[1]) for truth, logits, *_ in groups(load(folder), model)]
+    return float(np.mean([np.nanmean(recalls(table)) for table in tables]))
+
+
+def best_seed(folder: Path) -> Path:
+    """Of the runs of one set of weights, the folder of the one with the best mean over its validation speakers."""
+    runs = [path for path in sorted(folder.glob("seed-*")) if any((path / "validation").glob("*.npz"))]
+    if not runs:
+        raise FileNotFoundError(f"{folder} holds no trained model: run the step 'train' first")
+    return max(runs, key=lambda path: mean_uar(path / "validation"))

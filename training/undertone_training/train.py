@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from . import quantise
-from .augment import mask_mel
 from .batches import Batch, BatchMaker
 from .config import Training
 from .encoder import pretrained
@@ -69,10 +68,11 @@ def draw(maker: BatchMaker, step: int, training: Training) -> Batch:
     return maker.make(training.batch, training.seconds)
 
 
-def new_model(training: Training, device: str) -> VoiceModel:
+def new_model(training: Training, device: str, seed: int) -> VoiceModel:
     """The pretrained encoder under new heads."""
-    torch.manual_seed(training.seed)
-    model = VoiceModel(pretrained(training.encoder, training.layers, training.halve_after), training.dropout)
+    torch.manual_seed(seed)
+    encoder = pretrained(training.encoder, training.layers, training.halve_after)
+    model = VoiceModel(encoder, bed=training.bed, dropout=training.dropout)
     model.to(device)
     return model
 
@@ -82,13 +82,14 @@ def fit(
     maker: BatchMaker,
     training: Training,
     *,
+    seed: int,
     steps: int,
     encoder_rate: float,
     rounding: bool = False,
     label: str = "training",
 ) -> VoiceModel:
     """Train `model` and return the moving average of its weights. rounding: quantisation-aware, from the first step."""
-    torch.manual_seed(training.seed)
+    torch.manual_seed(seed)
     mixed = maker.device.startswith("cuda")
     if rounding:
         observe_ranges(model, maker, training, min(OBSERVED, steps))
@@ -106,7 +107,7 @@ def fit(
         batch = draw(maker, step, training)
         model.train()
         with torch.no_grad():
-            mel = mask_mel(model.mel(batch.samples), training.masking, maker.generator)
+            mel = model.mel(batch.samples)
         with torch.autocast("cuda" if mixed else "cpu", dtype=torch.bfloat16, enabled=mixed):
             answer = model.from_mel(mel)
             loss = label_loss(answer.logits, batch, training.smoothing) + VOICE_WEIGHT * voice_loss(answer.voice, batch)
