@@ -81,8 +81,8 @@ def write(recipe: Recipe, name: str, models: Path) -> tuple[Path, Path]:
 def licence(used: Sequence[Corpus], given: str | None = None) -> str:
     """Say what the weights may be used for, and whom to name: both follow from their corpora."""
     if not all(c.commercial_use for c in used):
-        terms = ", ".join(f"{c.attribution or c.name} ({c.licence})" for c in used if not c.commercial_use)
-        return f"{given or 'non-commercial use'}, under the terms of {terms}"
+        names = [c.attribution.split(" (")[0] or c.name for c in used if not c.commercial_use]
+        return f"{given or 'non-commercial use'}, under the terms of {', '.join(names)} (see the model card)"
     named = " and ".join(f"{c.attribution or c.name} ({c.licence})" for c in used)
     return f"{given or 'commercial use allowed'}, with attribution of {named}"
 
