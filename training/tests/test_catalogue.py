@@ -1,4 +1,4 @@
-"""What the catalogue says about a set of weights follows from its corpora."""
+"""The licence in the catalogue follows from the corpora."""
 
 from conftest import ROOT
 
@@ -11,7 +11,7 @@ def corpus(name, licence, attribution="", commercial_use=False):
     return Corpus(name, "csv", ".", licence, attribution, commercial_use)
 
 
-def test_nobody_is_named_who_made_none_of_the_corpora():
+def test_only_the_authors_of_the_corpora_are_named():
     text = licence([corpus("mine", "CC0", commercial_use=True)])
     assert text == "commercial use allowed, with attribution of mine (CC0)"
 

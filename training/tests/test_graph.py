@@ -1,4 +1,4 @@
-"""The exported graph says what the trained model says."""
+"""The exported graph answers like the trained model."""
 
 import numpy as np
 import onnxruntime

@@ -39,9 +39,9 @@ def test_no_speaker_stands_on_two_sides():
 
 
 def test_a_speaker_on_both_sides_is_named():
-    # The same name in two corpora is the same voice as far as anybody can tell.
+    # The same name in two corpora counts as the same speaker.
     clips = [clip("anna", corpus="c"), clip("anna", corpus="d")]
-    with pytest.raises(splits.SplitError, match="speaker 'anna' .* stands in both"):
+    with pytest.raises(splits.SplitError, match="speaker 'anna' .* is in both"):
         splits.assign(clips, {"c": ["anna"], "d": []})
 
 

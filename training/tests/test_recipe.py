@@ -81,7 +81,7 @@ def test_the_whole_recipe_from_wavs_to_measured_graph(recipe_dir):
         done = run(recipe_dir, *step)
         assert done.returncode == 0, f"{step}: {done.stderr[-2000:]}"
         if step[0] in ("train", "prepare"):
-            assert "s left" in done.stderr, "long steps tell how long they will take"
+            assert "s left" in done.stderr, "long steps show the remaining time"
     session = onnxruntime.InferenceSession(str(models / "mine.onnx"))
     p = session.run(["4emotions"], {"samples": voice(120, 5.0).astype(np.float32)[None]})[0]
     assert p.shape == (1, 4)

@@ -1,4 +1,4 @@
-"""The graphs that ship, held to what the card promises and these recordings can show."""
+"""The shipped graphs, against what the card says."""
 
 import hashlib
 import json
@@ -73,15 +73,15 @@ def noises(seconds=5.0):
 
 
 @pytest.mark.parametrize("seconds", [4.0, 5.0, 10.0])
-def test_where_nobody_speaks_no_emotion_is_claimed(graph, seconds):
+def test_without_speech_the_answer_is_flat(graph, seconds):
     for name, sound in noises(seconds).items():
         answer = graph(sound)
         for head in HEADS:
             assert answer[head].max() < 0.38, f"{name}: {head} {answer[head]}"
 
 
-def test_speech_in_half_of_the_window_lies_between(graph):
-    """Of the voices that are answered clearly: an undecided one may be clearer in the half that is kept."""
+def test_speech_in_half_of_the_window_lowers_the_confidence(graph):
+    """Clear voices only: an undecided one may be clearer in the half that is kept."""
     clear = 0
     for path in VOICES:
         full = np.resize(recording(path), 5 * RATE)
@@ -114,8 +114,8 @@ def test_loudness_does_not_change_the_main_emotion(graph):
         assert len(mains) == 1, path.name
 
 
-def test_a_longer_recording_of_the_same_is_not_answered_with_less_confidence(graph):
-    """Of all lengths that the service takes, none is strange in itself."""
+def test_a_longer_recording_does_not_get_less_confidence(graph):
+    """No accepted length counts as unfamiliar."""
     highest = 0
     for seconds in (4.0, 4.4, 5.0, 5.6, 6.0, 7.0, 8.0, 9.0, 10.0):
         batch = np.stack([np.resize(recording(path), int(seconds * RATE)) for path in VOICES])
@@ -124,7 +124,7 @@ def test_a_longer_recording_of_the_same_is_not_answered_with_less_confidence(gra
         highest = max(highest, confidence)
 
 
-def test_all_example_voices_are_answered_as_they_were_meant_which_is_why_they_were_chosen(graph):
+def test_all_example_voices_get_the_intended_emotion(graph):
     catalog = json.loads((MODELS / "catalog.json").read_text())
     emotions = {model["id"]: model["emotions"] for model in catalog["models"]}
     answers = {path.stem: graph(recording(path)) for path in VOICES}

@@ -1,4 +1,4 @@
-"""The windows that training hears: the noise of the room is no clue to the emotion."""
+"""Training windows: the noise of the room does not reveal the emotion."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from undertone_training.pack import Pack, voiced
 
 
 def spoken(noise_db, seed=0, seconds=3.0):
-    """A voice with pauses in noise so far below it, as 16-bit samples; and which samples are pause."""
+    """A voice with pauses in noise at this level below it, as 16-bit samples; and which samples are pause."""
     samples = voice(120 + 10 * seed, seconds, seed)
     pause = (np.arange(len(samples)) // (RATE // 2)) % 3 == 2
     samples[pause] = 0
@@ -49,7 +49,7 @@ def test_clips_of_any_length_can_be_denoised():
 
 
 def test_training_windows_of_a_noisy_and_a_quiet_emotion_are_equally_noisy():
-    """Two emotions recorded 24 dB apart, as a shy voice and a loud one are: the pauses must not tell them apart."""
+    """Two emotions recorded 24 dB apart, as a quiet and a loud voice are: the pauses must sound alike."""
     clips, rows, start = [], [], 0
     for emotion, db in ((0, 34), (3, 10)):
         for n in range(6):

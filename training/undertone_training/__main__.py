@@ -1,10 +1,10 @@
 """
-The steps of the recipe, one command each. All read one recipe file; results lie under its `work` folder.
+The steps of the recipe, one command each. All read one recipe file; results go to its `work` folder.
 
 python -m undertone_training prepare                 read all corpora into one packed file
-python -m undertone_training train research          the model to ship
+python -m undertone_training train research          one model for each seed
 python -m undertone_training leave-one-out research  the same recipe without each corpus in turn
-python -m undertone_training calibrate research      probabilities that mean what they say
+python -m undertone_training calibrate research      temperatures of the probabilities
 python -m undertone_training export research         the graph, and its row in the catalogue
 python -m undertone_training evaluate research       every figure of the model card
 python -m undertone_training card                    the card's pictures and tables
@@ -42,14 +42,14 @@ def best_device() -> str:
 def prepare(recipe: Recipe, options: argparse.Namespace) -> None:
     """Read all corpora into one packed file."""
     clips = [c for corpus in recipe.corpora for c in corpora.read_corpus(corpus.name, corpus.kind, corpus.path)]
-    pipeline.sides(clips, recipe)  # a wrong split is told before the long reading
+    pipeline.sides(clips, recipe)  # report a wrong split before the long reading
     packed = pack.write(clips, recipe.work / "pack", options.processes)
     hours = packed.length.sum() / 16000 / 3600
     print(f"{len(clips)} clips, {len({c.speaker for c in clips})} speakers, {hours:.2f} h in {recipe.work / 'pack'}")
 
 
 class Trainer:
-    """Trains models on one device and keeps what they say."""
+    """Trains models on one device and keeps their predictions."""
 
     def __init__(self, recipe: Recipe, options: argparse.Namespace) -> None:
         from .batches import Voices
@@ -62,13 +62,13 @@ class Trainer:
         return pipeline.train_weights(self.voices, recipe, self.name, seed)
 
     def keep(self, model: VoiceModel, corpus: Corpus, side: str | None, folder: Path) -> None:
-        """Keep what a model says to one corpus."""
+        """Keep a model's predictions for one corpus."""
         windows = pipeline.measured_windows(self.voices.pack, self.recipe, corpus, side)
         if windows.clips:
             predictions.save(folder, corpus.name, windows.truth, with_torch(model, windows, self.device))
 
     def keep_validation(self, model: VoiceModel, recipe: Recipe, folder: Path) -> None:
-        """Keep what a model says to the validation speakers of the corpora it learned from."""
+        """Keep a model's predictions for the validation speakers of its training corpora."""
         for corpus in recipe.used_by(self.name):
             self.keep(model, corpus, "validation", folder / "validation")
 
@@ -152,7 +152,7 @@ def left_out_folders(recipe: Recipe, name: str) -> list[Path]:
 
 
 def left_out_figures(recipe: Recipe, name: str) -> dict[str, dict[str, Any]]:
-    """What models say to the corpus they never heard, at temperatures from their own validation speakers."""
+    """Figures of models on the corpus left out, at temperatures from their own validation speakers."""
     from .metrics import summary
 
     out: dict[str, dict[str, Any]] = {}
@@ -208,7 +208,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
             step.add_argument("--models", default=str(SHIPPED), help="folder of the models (default: %(default)s)")
         if name == "evaluate":
             step.add_argument("--threads", type=int, default=2)
-            step.add_argument("--most", type=int, help="at most so many windows of each corpus, for a quick look")
+            step.add_argument("--most", type=int, help="at most this many windows of each corpus, for a quick look")
         if name == "card":
             step.add_argument("--out", default=str(CARD))
     return parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""What rooms, telephones, microphones and other people do to a voice. Whole batches at once, on any device."""
+"""Augmentation: rooms, telephones, microphones and babble. Whole batches at once, on any device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .frontend import SAMPLE_RATE
 from .sounds import Device, Generator, coloured_noise
 
 TAIL = 8000  # half a second of room
-PHONE_CHANCE = 0.3  # share of windows that are heard by telephone
+PHONE_CHANCE = 0.3  # share of windows that sound like a telephone
 
 
 def _chosen(count: int, chance: float, device: Device, g: Generator) -> Tensor:
@@ -79,7 +79,7 @@ def augment(
     Rooms, noise, talk in the background, colouring, telephones, clipping.
 
     x: [batch, samples]. babble: talk for the last rows of it. noise_db, noisy: [batch, 1], how far below the voice
-    noise is added, and where. colour: share of windows that are heard through another microphone.
+    noise is added, and where. colour: share of windows with another microphone.
     """
     count, samples = x.shape
     device = x.device

@@ -1,4 +1,4 @@
-"""Training windows, built where the model is: clips of one speaker and one emotion laid one after another."""
+"""Training windows, built where the model is: clips of one speaker and one emotion laid end to end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .labels import EMOTIONS
 from .pack import Pack
 from .sounds import not_a_voice
 
-CLIPS = 3  # clips laid after another in one window at the most
-SILENT = 0.07  # share of windows with sounds that are no voice
-BABBLE, TALKERS = 0.3, 5  # share of windows with talk in the background, and how many talk
+CLIPS = 3  # most clips in one window
+SILENT = 0.07  # share of windows without a voice
+BABBLE, TALKERS = 0.3, 5  # share of windows with babble, and its number of talkers
 
 
 class Batch(NamedTuple):
@@ -29,8 +29,8 @@ class Batch(NamedTuple):
     samples: Tensor  # [batch, n]
     emotion: Tensor  # [batch], number in EMOTIONS
     target: Tensor  # [batch, 7] soft label
-    known: Tensor  # [batch] is there enough voice to ask for an emotion?
-    voice: Tensor  # [batch, n / HOP] is somebody speaking?
+    known: Tensor  # [batch] is there enough speech for an emotion?
+    voice: Tensor  # [batch, n / HOP] 1 where there is speech
 
 
 class Voices:
@@ -101,7 +101,7 @@ class BatchMaker:
         )
         gaps = 0.02 + 0.5 * self._rand(count, CLIPS) ** 2
         laid = length / speed + gaps * SAMPLE_RATE
-        # The window begins inside the first clip, or a little before it when one clip is to be heard alone.
+        # The window begins inside the first clip, or a little before it when it holds one clip alone.
         offset = self._rand(count).double() * 0.2 * SAMPLE_RATE if alone else -(self._rand(count) * laid[:, 0] * 0.9)
         offset = torch.where(self._rand(count) < 0.3, self._rand(count).double() * 0.3 * SAMPLE_RATE, offset)
         starts = offset[:, None] + torch.cumsum(laid, 1) - laid
@@ -135,7 +135,7 @@ class BatchMaker:
         return Batch(x, self.emotion[group], target, voice.mean(1) > 0.12, voice)
 
     def _babble(self, count: int, samples: int) -> Tensor:
-        """Several people at once, each repeating one clip. Only clips to train on: no measured voice is heard."""
+        """Several people at once, each repeating one clip. Only training clips: no measured voice is used."""
         total = torch.zeros(count, samples, device=self.device)
         grid = torch.arange(samples, device=self.device)[None]
         for _ in range(TALKERS):
@@ -165,7 +165,7 @@ def _chances(names: Sequence[Group], sizes: Array, weights: Mapping[str, float])
 
 
 def soft_labels(clips: Sequence[Clip], votes: float) -> Array:
-    """What was meant, mixed with what listeners heard where they were asked."""
+    """The intended emotion, mixed with the votes of listeners where there are any."""
     labels = np.zeros((len(clips), len(EMOTIONS)), np.float32)
     for row, clip in zip(labels, clips):
         row[clip.emotion] = 1

@@ -1,4 +1,4 @@
-"""Temperature scaling: turns logits into probabilities that mean what they say. numpy alone."""
+"""Temperature scaling: makes probabilities match how often they are right. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def choose_temperature(validation: Sequence[Group], left_out: Sequence[Group] = 
     """
     Return the temperature of the left-out corpora, or as near to it as the validation speakers allow.
 
-    A temperature fitted on known corpora is far too sure of itself on other people's recordings; one fitted on
-    recordings from elsewhere is too modest at home. `limit` is how wrong confidence may be at home.
+    A temperature fitted on known corpora is overconfident on other recordings; one fitted on those is
+    underconfident on known corpora. `limit` is the highest calibration error on the validation speakers.
     """
     at_home = fit_temperature(validation)
     highest = max(at_home, fit_temperature(left_out)) if left_out else HIGHEST

@@ -69,12 +69,10 @@ def tables(recipe: Recipe, name: str) -> Iterator[str]:
     )
     yield from _table("Validation speakers, single clips of their own length", report["single_clips"])
     if report["left_out"]:
-        yield from _table("Corpora that these weights never heard, all speakers", report["left_out"])
+        yield from _table("Corpora not used in training, all speakers", report["left_out"])
     if report["without"]:
-        yield from _table(
-            "Each corpus left out in turn: a model of shorter runs that never heard it, all speakers", report["without"]
-        )
-    yield from _table("Women and men (told apart by the pitch of their neutral speech)", report["genders"])
+        yield from _table("Each corpus left out in turn, all its speakers", report["without"])
+    yield from _table("Women and men (classified by the pitch of their neutral speech)", report["genders"])
     yield from [
         "### What lowers it",
         "",
@@ -167,7 +165,7 @@ def reliability(plt: Any, report: dict[str, Any], name: str) -> Any:
         axis.set_xlabel("confidence")
         axis.set_title(f"{model}, error {report['all'][model]['ece']:.3f}", fontsize=10)
     axes[0].set_ylabel("share that was right")
-    figure.suptitle(f"{name}: does confidence mean what it says? (area: windows in the bin)", fontsize=11, y=1.04)
+    figure.suptitle(f"{name}: is confidence calibrated? (area: windows in the bin)", fontsize=11, y=1.04)
     return figure
 
 

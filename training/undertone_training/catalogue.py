@@ -1,4 +1,4 @@
-"""The shipped files: weights on their way, the graph of each set, and catalog.json that describes them."""
+"""The shipped files: stored weights, the graph of each set, and catalog.json that describes them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def write(recipe: Recipe, name: str, models: Path) -> tuple[Path, Path]:
 
 
 def licence(used: Sequence[Corpus], given: str | None = None) -> str:
-    """Say what the weights may be used for, and whom to name: both follow from their corpora."""
+    """Permitted use and attribution of the weights; both follow from their corpora."""
     if not all(c.commercial_use for c in used):
         names = [c.attribution.split(" (")[0] or c.name for c in used if not c.commercial_use]
         return f"{given or 'non-commercial use'}, under the terms of {', '.join(names)} (see the model card)"

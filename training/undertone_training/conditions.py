@@ -1,4 +1,4 @@
-"""What happens to a voice on its way, for measuring: telephone, talk in the background, loudness. numpy alone."""
+"""Conditions to measure under: telephone, babble, loudness. Needs only numpy."""
 
 from __future__ import annotations
 

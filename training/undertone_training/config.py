@@ -1,4 +1,4 @@
-"""Reads recipe.toml: one file says everything a run does. Unknown or missing settings are named, not guessed."""
+"""Reads recipe.toml, the one configuration file of a run. Unknown and missing settings are errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 
 class ConfigError(ValueError):
-    """The recipe makes no sense; the message names the setting."""
+    """The recipe is invalid; the message names the setting."""
 
 
 @dataclass
@@ -20,10 +20,10 @@ class Corpus:
     kind: str
     path: str
     licence: str = "not stated"
-    attribution: str = ""  # how it wants to be named; its name, where this is empty
+    attribution: str = ""  # how it asks to be cited; its name if empty
     commercial_use: bool = False
     weight: float = 1.0
-    single: bool = False  # measured utterance by utterance, not in windows laid end to end
+    single: bool = False  # measured utterance by utterance, not in 5 s windows
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Training:
 
 @dataclass
 class Recipe:
-    """Everything recipe.toml says."""
+    """The contents of recipe.toml."""
 
     corpora: list[Corpus]
     training: Training
@@ -73,7 +73,7 @@ class Recipe:
         return replace(self, training=replace(self.training, **self.own.get(name, {})))
 
     def without(self, corpus: str) -> Recipe:
-        """Return the recipe as if a corpus did not exist, with runs that are long enough to see what that costs."""
+        """Return the recipe without one corpus, with the settings of [left_out]."""
         weights = {name: [c for c in used if c != corpus] for name, used in self.weights.items()}
         return replace(self, weights=weights, training=replace(self.training, **self.left_out))
 

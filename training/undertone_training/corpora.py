@@ -1,5 +1,5 @@
 """
-Reads labelled recordings from where people keep them. Every reader gives the same thing: clips of 16 kHz mono.
+Readers of labelled recordings. Each returns clips of 16 kHz mono.
 
 kinds
     shards    NAME.csv lists the clips, NAME.bin holds their Opus packets (needs libopus)
@@ -35,7 +35,7 @@ CREMAD_EMOTIONS = {"ANG": "angry", "DIS": "disgust", "FEA": "fear", "HAP": "happ
 
 
 class CorpusError(ValueError):
-    """Something is wrong with the material; the message names the file and line."""
+    """A corpus cannot be read; the message names the file and line."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Clip:
     name: str
     source: tuple[Any, ...]  # what load() needs: (reader, file, ...)
     votes: tuple[float, ...] | None = None  # share of listeners for each of EMOTIONS
-    part: str = ""  # a part of the corpus that is kept apart in figures, as songs are
+    part: str = ""  # a part of the corpus with figures of its own, such as songs
 
 
 def load(clip: Clip) -> Array:
@@ -152,5 +152,5 @@ def _table(name: str, folder: Path) -> Iterator[Clip]:
             if not path.is_file():
                 raise CorpusError(f"{where}: no such file: {path}")
             if not row["speaker"].strip():
-                raise CorpusError(f"{where}: no speaker given; voices cannot be kept apart without one")
+                raise CorpusError(f"{where}: no speaker given; the split into training and validation needs one")
             yield Clip(name, row["speaker"], emotion_index(row["emotion"], where), row["path"], ("wav", str(path)))

@@ -1,5 +1,5 @@
 """
-Takes the steady noise of the room out of recordings, so that training can hear every voice in many rooms.
+Removes the steady noise of the room from recordings, so that training can use every voice with many noise levels.
 
 Where a shy voice was recorded with more gain than a loud one, the noise under it tells the emotion as well as the voice
 does: a model would learn the room. With a denoised twin of every clip the noise can be turned up and down at will.
@@ -12,7 +12,7 @@ from torch import Tensor
 
 FFT, HOP = 512, 128
 QUIETEST = 0.12  # share of a clip's frames that are taken for its noise
-TAKE = 2.5  # how much more than the estimate is taken away: the noise of a frame is often above its mean
+TAKE = 2.5  # over-subtraction: the noise of a frame is often above its mean
 LEAST = 0.03  # gain that is left where there is nothing but noise
 
 

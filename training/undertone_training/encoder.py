@@ -1,8 +1,8 @@
 """
 The pretrained speech encoder: Whisper's log-mel front end, its convolutions and its transformer blocks.
 
-Attention is spelled out beside its fused form and only long-standing PyTorch calls are needed, so that the same
-code trains on a current GPU build and runs on the old CPU builds that distributions ship.
+Attention has a plain form beside the fused one, and only long-standing PyTorch calls are used, so that the same code
+trains on a current GPU build and runs on the old CPU builds of Linux distributions.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Encoder(nn.Module):
     """
     Convolutions, positions and blocks; the frame rate halves after the blocks named in `halve_after`.
 
-    0 stands for the convolutions. Emotion is slow: it needs no 20 ms grid, and every halving makes the blocks
+    0 means the convolutions. Emotion is slow and needs no 20 ms grid, and every halving makes the blocks
     after it twice as cheap.
     """
 
@@ -122,7 +122,7 @@ class Encoder(nn.Module):
         self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
 
     def forward(self, mel: Tensor, weights: Tensor) -> States:
-        """Halving is linear, so the running sum is halved along with the state instead of every state apart."""
+        """Halving is linear, so the running sum is halved with the state instead of each state separately."""
         x = F.gelu(self.conv1(mel))
         x = F.gelu(self.conv2(x)).transpose(1, 2)
         x = x + self.positions[: x.shape[1]]

@@ -1,4 +1,4 @@
-"""Measures an exported graph on voices it never heard: at home, by telephone, in babble, softer, louder, shorter."""
+"""Measures an exported graph on validation speakers: as recorded, by telephone, in babble, softer, louder, shorter."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def joined(parts: Iterable[Windows]) -> Windows:
 
 
 def mean_uar(windows: Windows, said: Outputs, model: str) -> float:
-    """The mean of the corpora's UARs, so that a large corpus does not drown a small one."""
+    """The mean of the corpora's UARs, so that corpora count the same whatever their size."""
     rows = []
     for corpus in sorted({c.corpus for c in windows.clips}):
         pick = np.array([c.corpus == corpus for c in windows.clips]) & (windows.truth < MODELS[model])
@@ -58,7 +58,7 @@ class Examination:
     """One set of weights under examination."""
 
     def __init__(self, session: Any, pack: Pack, recipe: Recipe, name: str, most: int | None = None) -> None:
-        """most: at most so many windows of each corpus, for a quick look."""
+        """most: at most this many windows of each corpus, for a quick look."""
         self.session, self.pack, self.recipe, self.name, self.most = session, pack, recipe, name, most
         used = recipe.weights[name]
         self.home = dict(self._windows((c for c in recipe.corpora if c.name in used), "validation", most))
@@ -72,11 +72,11 @@ class Examination:
                 yield corpus.name, windows
 
     def ask(self, windows: Windows) -> Outputs:
-        """What the graph says."""
+        """The predictions of the graph."""
         return with_graph(self.session, windows)
 
     def report(self, float_session: Any) -> dict[str, Any]:
-        """Everything the card tells about the weights."""
+        """All figures of the model card."""
         progress = Progress(f"measuring {self.name}", len(self.home) + len(self.away) + 4)
 
         def asked(windows: Windows) -> Outputs:
@@ -117,7 +117,7 @@ class Examination:
         return of(self.pack, [corpus]) & spoken(self.pack) & (sides(self.pack.clips, self.recipe) == "validation")
 
     def by_gender(self, said: Outputs) -> dict[str, Figures]:
-        """Women and men apart."""
+        """Figures for women and for men."""
         gender = genders(self.pack, (sides(self.pack.clips, self.recipe) == "validation") & spoken(self.pack))
         out = {}
         for group in ("women", "men"):
@@ -126,7 +126,7 @@ class Examination:
         return out
 
     def single_clips(self) -> dict[str, Figures]:
-        """Clips one by one, as short as they are."""
+        """Single clips of their own length."""
         out = {}
         for corpus in self.home:
             windows = thinned(single_clips(self.pack, self._validation_clips(corpus)), self.most or ENOUGH)
@@ -134,7 +134,7 @@ class Examination:
         return out
 
     def under_conditions(self) -> dict[str, Any]:
-        """The same windows, as they sound elsewhere."""
+        """The same windows under other conditions."""
         windows = joined(thinned(w, 120) for w in self.home.values())
         clean = self.ask(windows)
         ways: dict[str, conditions.Condition] = {

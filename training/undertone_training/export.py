@@ -1,8 +1,8 @@
 """
 Writes a trained model as one ONNX graph: raw 16 kHz samples in, calibrated probabilities out.
 
-Everything between (scaling, log-mel, encoder, heads, calibration, the flat answer where nobody speaks) is
-inside the graph, so that nothing can drift between this code and the service.
+Everything between (scaling, log-mel, encoder, heads, calibration, the flat answer without speech) is inside the graph,
+so that this code and the service cannot differ.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class VoiceGraph:
         self.state, self.halve_after, self.ranges, self.bed = dict(state), tuple(halve_after), ranges or {}, bed
         self.layers = len(state["layer_weights"]) - 1
         self.width = len(state["norm.weight"])
-        # [out, in, 3] -> [out, 3, in]: the order in which the three neighbours stand side by side.
+        # [out, in, 3] -> [out, 3, in]: the order in which the three neighbours are concatenated.
         self.state["encoder.conv2.weight"] = state["encoder.conv2.weight"].transpose(0, 2, 1)
         self.g = GraphWriter()
 
@@ -141,7 +141,7 @@ class VoiceGraph:
         return self.linear(mixed, f"{name}.out")
 
     def encoder(self, mel: str) -> tuple[str, str]:
-        """The same walk as Encoder.forward: the mix of all states, and the mean of a late one."""
+        """The same as Encoder.forward: the mix of all states, and the mean of a late one."""
         g, weights = self.g, np.exp(self.state["layer_weights"])
         weights = (weights / weights.sum()).astype(np.float32)
         x = self.convolutions(mel)

@@ -1,4 +1,4 @@
-"""Fixed figures and tables that training and export share: sizes, the Fourier kernels, the mel bands. numpy alone."""
+"""Constants and tables that training and export share: sizes, Fourier kernels, mel bands. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Array: TypeAlias = NDArray[Any]
 SAMPLE_RATE = 16000
 HEAD_WIDTH = 64  # of every Whisper encoder
 FFT, HOP, MELS = 400, 160, 80
-# Bands above this are left empty: bringing a recording to 16 kHz takes them away, and a recording that was made at
-# 16 kHz must not be heard otherwise for still having them.
+# Bands above this are left empty: resampling to 16 kHz removes them, and a recording made at 16 kHz, which still has
+# them, must get the same answer.
 HIGHEST_HZ = 7200.0
 MAX_POSITIONS = 500  # 10 s at the 50 frames a second that follow the convolutions
 
@@ -47,7 +47,7 @@ def noise_bed() -> Array:
     Power of a steady, speech-shaped noise in each mel band, added to every window at its common loudness.
 
     How quiet the room was tells which corpus a recording is from, and in some (a shy voice needs more gain, and the
-    gain lifts the room) which emotion was acted. Under the bed all rooms are alike.
+    gain lifts the room) which emotion was acted. The bed hides that difference.
     """
     bands = mel_filters()
     area = bands.sum(1)

@@ -1,4 +1,4 @@
-"""The emotions of the product, the models made of them, and what other people's corpora call them."""
+"""The emotions of the product, its models, and the names that other corpora use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UnknownEmotionError(ValueError):
 
 
 def emotion_index(name: str, where: str = "a clip") -> int:
-    """The number of an emotion by any of its names; `where` is told in the error."""
+    """The number of an emotion by any of its names; `where` is named in the error."""
     key = name.strip().lower()
     key = _ALIASES.get(key, key)
     if key not in EMOTIONS:

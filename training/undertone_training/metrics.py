@@ -1,4 +1,4 @@
-"""The figures: numpy alone. `truth` is label numbers, `probabilities` is [clips, classes]."""
+"""Metrics. Needs only numpy. `truth` is label numbers, `probabilities` is [clips, classes]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .frontend import Array
 
 
 def confusion(truth: Array, predicted: Array, classes: int) -> Array:
-    """How often each class was answered as each."""
+    """How often each class was predicted as each."""
     table = np.zeros((classes, classes), int)
     np.add.at(table, (truth, predicted), 1)
     return table

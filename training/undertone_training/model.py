@@ -21,11 +21,11 @@ ATTENTION = 128
 
 
 class Answer(NamedTuple):
-    """What the model says about a batch of windows."""
+    """The outputs for a batch of windows."""
 
     logits: dict[str, Tensor]  # model -> [batch, emotions]
     voice: Tensor  # [batch, frames]: logit of a voice
-    feature: Tensor  # [batch, width]: what the out-of-distribution score looks at
+    feature: Tensor  # [batch, width]: input of the out-of-distribution score
 
 
 class VoiceModel(nn.Module):

@@ -1,7 +1,7 @@
 """
-How far a window lies from those the model learned from: a Mahalanobis out-of-distribution score.
+A Mahalanobis out-of-distribution score: how unlike the training windows a window is.
 
-A model is as sure of itself on unfamiliar recordings as at home, and wrong more often. The temperature of its
+On unfamiliar recordings a model is as confident as on known ones, and wrong more often. So the temperature of its
 probabilities grows with this score.
 """
 

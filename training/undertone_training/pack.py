@@ -2,7 +2,7 @@
 One flat file of all clips: read once, kept in the memory of the machine that trains.
 
 samples.i16   all clips end to end, each starting at a multiple of 10 ms
-voice.u8      for every 10 ms: does somebody speak?
+voice.u8      1 for every 10 ms of speech
 clips.json    the table of clips
 """
 

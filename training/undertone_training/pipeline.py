@@ -1,4 +1,4 @@
-"""The order of things: training, rounding, the out-of-distribution score; and which windows are measured."""
+"""The order of training (float, rounding, out-of-distribution score), and which windows are measured."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .batches import BatchMaker, Voices
     from .model import VoiceModel
 
-# The out-of-distribution score is fitted to windows of the training speakers, so many of each corpus and length: short
-# windows vary more than long ones, and no length that the service takes may count as unfamiliar in itself.
+# The out-of-distribution score is fitted to windows of the training speakers, this many of each corpus and length:
+# short windows vary more than long ones, and no length that the service accepts may count as unfamiliar.
 OOD_WINDOWS, OOD_SECONDS = 100, (2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 TYPICAL_SECONDS = 5.0
 
@@ -37,7 +37,7 @@ def of(pack: Pack, names: Iterable[str]) -> Array:
 
 
 def spoken(pack: Pack) -> Array:
-    """Which clips are speech: songs help in training, and are no part of any figure."""
+    """Which clips are speech: songs are used in training and left out of all figures."""
     return np.array([c.part != "song" for c in pack.clips])
 
 
@@ -79,7 +79,7 @@ def train_weights(voices: Voices, recipe: Recipe, name: str, seed: int) -> Voice
 
 
 def fit_ood(model: VoiceModel, pack: Pack, recipe: Recipe, names: Sequence[str], device: str) -> None:
-    """Show the model's out-of-distribution score the speakers it learned from."""
+    """Fit the out-of-distribution score to the training speakers."""
     import torch
 
     keep, side = spoken(pack), sides(pack.clips, recipe)

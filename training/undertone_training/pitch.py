@@ -1,4 +1,4 @@
-"""A speaker's usual pitch, to tell apart men's and women's figures where a corpus does not say. numpy alone."""
+"""A speaker's usual pitch, to separate the figures of men and women where a corpus does not say. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .frontend import SAMPLE_RATE, Array
 from .pack import Pack
 
 FRAME = 1024
-WOMEN_FROM = 160.0  # Hz; men's neutral speech lies below, women's above, with few exceptions
+WOMEN_FROM = 160.0  # Hz; the neutral speech of men is below, that of women above, with few exceptions
 
 
 def median_pitch(clips: Iterable[Array]) -> float:

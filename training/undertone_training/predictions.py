@@ -1,4 +1,4 @@
-"""Predictions kept on disk: what a model said to the windows of each corpus, so that calibration needs no model."""
+"""Predictions on disk, corpus by corpus, so that calibration needs no model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def groups(said: Mapping[str, Mapping[str, Array]], model: str) -> list[Group]:
 
 
 def mean_uar(folder: Path, model: str = "4emotions") -> float:
-    """The mean of the corpora's UARs, so that a large corpus does not drown a small one."""
+    """The mean of the corpora's UARs, so that corpora count the same whatever their size."""
     tables = [confusion(truth, logits.argmax(1), logits.shape[1]) for truth, logits, *_ in groups(load(folder), model)]
     return float(np.mean([np.nanmean(recalls(table)) for table in tables]))
 

@@ -1,4 +1,4 @@
-"""One line that tells how far a long step is and how long it will still take."""
+"""A progress line with the remaining time."""
 
 from __future__ import annotations
 

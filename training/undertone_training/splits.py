@@ -1,4 +1,4 @@
-"""Who is trained on, who is measured, who is left alone. Whole speakers, never parts of one."""
+"""Assigns whole speakers to training, validation or neither."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHARE = 0.15
 
 
 class SplitError(ValueError):
-    """The split names speakers that do not exist, or a speaker stands on two sides."""
+    """The split names speakers that do not exist, or a speaker is on two sides."""
 
 
 def _chance(speaker: str) -> float:
@@ -29,8 +29,7 @@ def assign(
     -> for each clip 'train', 'validation' or 'excluded'.
 
     `excluded`: corpus -> names of speakers. `validation`: corpus -> names, or {"share": 0.15, "never": [names]} for
-    a share of its speakers chosen by their names, so that a run can be repeated. A corpus it does not name gives
-    up SHARE of its speakers.
+    a share of its speakers chosen by their names, so that a run can be repeated. Corpora without an entry use SHARE.
     """
     validation, excluded = validation or {}, excluded or {}
     present: dict[str, set[str]] = {}
@@ -56,9 +55,9 @@ def assign(
 
 
 def check(clips: Sequence[Clip], sides: Sequence[str]) -> None:
-    """No speaker may stand on two sides; speakers are told apart by name across all corpora."""
+    """No speaker may be on two sides; speakers are identified by name across all corpora."""
     seen: dict[str, str] = {}
     for clip, side in zip(clips, sides):
         other = seen.setdefault(clip.speaker, side)
         if other != side:
-            raise SplitError(f"speaker '{clip.speaker}' ({clip.corpus}) stands in both '{other}' and '{side}'")
+            raise SplitError(f"speaker '{clip.speaker}' ({clip.corpus}) is in both '{other}' and '{side}'")

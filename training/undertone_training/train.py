@@ -21,7 +21,7 @@ from .progress import Progress
 # Weight of each head in the loss.
 HEAD_WEIGHTS = {"4emotions": 1.0, "5emotions": 0.5, "7emotions": 1.0}
 VOICE_WEIGHT = 0.3
-OBSERVED = 20  # batches by which the ranges of the rounding are set
+OBSERVED = 20  # batches that set the ranges of the rounding
 AVERAGE_EVERY = 4  # steps between two updates of the moving average
 
 
@@ -38,13 +38,13 @@ def label_loss(logits: dict[str, Tensor], batch: Batch, smoothing: float) -> Ten
 
 
 def voice_loss(voice: Tensor, batch: Batch) -> Tensor:
-    """Is somebody speaking, frame by frame?"""
+    """Voice activity, frame by frame."""
     target = F.adaptive_avg_pool1d(batch.voice[:, None], voice.shape[1]).squeeze(1)
     return F.binary_cross_entropy_with_logits(voice.float(), target)
 
 
 def parameter_groups(model: VoiceModel, training: Training, encoder_rate: float) -> list[dict[str, Any]]:
-    """Layer-wise decay of the learning rate: early layers hold what speech is, later ones what is made of it."""
+    """Layer-wise decay of the learning rate: early layers change less than later ones."""
     layers = len(model.encoder.blocks)
     merged: dict[tuple[float, float], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():
@@ -122,7 +122,7 @@ def fit(
 
 
 def observe_ranges(model: VoiceModel, maker: BatchMaker, training: Training, batches: int) -> None:
-    """See what the products are given, then turn their rounding on."""
+    """Measure the input ranges of the products, then turn rounding on."""
     quantise.set_mode(model, observing=True, active=False)
     model.eval()
     with torch.no_grad():

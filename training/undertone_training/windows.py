@@ -1,4 +1,4 @@
-"""The windows that figures are measured on: always the same ones. numpy alone."""
+"""The windows that are measured, the same in every run. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GAP = 0.1
 
 @dataclass
 class Windows:
-    """Sounds of any length, with the clips that say whose they are."""
+    """Audio of any length, with the clip each window comes from."""
 
     samples: list[Array]  # of float32 [n], the lengths differ
     clips: list[Clip]  # one for each
@@ -89,7 +89,7 @@ def spread(count: int, most: int | None) -> list[int]:
 
 
 def thinned(windows: Windows, most: int | None) -> Windows:
-    """At most so many windows, evenly chosen."""
+    """At most `most` windows, evenly chosen."""
     return windows.rows(spread(len(windows.clips), most))
 
 
