@@ -4,7 +4,7 @@ import { InferenceThread, type ThreadOptions } from './inference-thread.ts';
 export interface PoolOptions {
   size: number;
   thread: ThreadOptions;
-  /** First pause before a lost thread is replaced; it doubles with every failure up to a hundred times as much. */
+  /** First delay before a lost thread is replaced. Doubles with every failure, up to 100 times. */
   backOffMs: number;
   /** A replacement is ready for work. */
   onReady: () => void;
@@ -12,7 +12,7 @@ export interface PoolOptions {
   onStartFailed: (error: Error) => void;
 }
 
-/** Keeps `size` inference threads alive: a lost one is replaced, with growing pauses while that fails. */
+/** Keeps `size` inference threads alive: replaces lost ones, with exponential back-off while that fails. */
 export class Pool {
   readonly threads = new Set<InferenceThread>();
   readonly #options: PoolOptions;
@@ -20,7 +20,7 @@ export class Pool {
   readonly #replacements = new Set<Promise<void>>();
   #restarts = 0;
 
-  /** Rejects when any thread cannot be started; none is left running then. */
+  /** Rejects if any thread cannot be started, after stopping the others. */
   static async start(options: PoolOptions): Promise<Pool> {
     const starts = Array.from({ length: options.size }, () => InferenceThread.start(options.thread));
     const results = await Promise.allSettled(starts);
@@ -38,13 +38,9 @@ export class Pool {
     for (const thread of threads) this.#adopt(thread, 0);
   }
 
-  /** How many threads were started in the place of lost ones. */
+  /** Number of replacements so far. */
   get restarts(): number {
     return this.#restarts;
-  }
-
-  idle(): InferenceThread | undefined {
-    return [...this.threads].find((thread) => thread.idle);
   }
 
   async close(): Promise<void> {
@@ -53,7 +49,7 @@ export class Pool {
     await Promise.all([...this.threads].map((thread) => thread.stop()));
   }
 
-  /** `failures` in a row came before this thread; the count goes on if it is lost without having served once. */
+  /** `failures` precede this thread in a row. The count continues if it is lost before its first response. */
   #adopt(thread: InferenceThread, failures: number): void {
     this.threads.add(thread);
     thread.ended.then(() => {
