@@ -35,8 +35,6 @@ export interface ClassifierOptions {
   workers?: number;
   /** Maximum number of waiting clips. */
   queueLimit?: number;
-  /** A thread that needs longer for one task counts as lost and is replaced. */
-  stuckAfterMs?: number;
   /** Null for no ffmpeg. Default: looked up on the PATH for each recording. */
   ffmpegPath?: string | null;
 }
@@ -61,11 +59,10 @@ export class Classifier {
     const { modelsDir = DEFAULT_MODELS_DIR, weights: name = 'research' } = options;
     const threads = atLeastOne('workers', options.workers ?? availableParallelism());
     const queueLimit = atLeastOne('queueLimit', options.queueLimit ?? Math.min(256, 32 * threads));
-    const stuckAfterMs = atLeastOne('stuckAfterMs', options.stuckAfterMs ?? 30_000);
     const catalog = await readCatalog(modelsDir);
     const weights = pickWeights(catalog, name);
     const modelPath = await verifyWeights(modelsDir, weights);
-    const thread = { modelPath, models: catalog.models, stuckAfterMs };
+    const thread = { modelPath, models: catalog.models };
     const queue = await TaskQueue.start({ threads, queueLimit, thread }).catch((cause: Error) => {
       throw new ModelFilesError(`The model file ${modelPath} cannot be run: ${cause.message}`, { cause });
     });

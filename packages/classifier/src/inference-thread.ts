@@ -13,9 +13,10 @@ import {
 export interface ThreadOptions {
   modelPath: string;
   models: readonly ModelEntry[];
-  /** A thread that needs longer for one task counts as lost. */
-  stuckAfterMs: number;
 }
+
+/** A thread that needs longer for one task counts as lost. */
+const STUCK_AFTER_MS = 30_000;
 
 /** The thread ended or got stuck during a task. Another thread may retry it. */
 export class ThreadLostError extends Error {
@@ -43,7 +44,6 @@ export class InferenceThread {
   /** Inference time of a typical clip, measured at start. */
   readonly warmUpMs: number;
   readonly #worker: Worker;
-  readonly #stuckAfterMs: number;
   readonly #activity: Int32Array<SharedArrayBuffer>;
   readonly #markEnded: () => void;
   #inFlight: InFlight | undefined;
@@ -52,7 +52,7 @@ export class InferenceThread {
   #id = 0;
 
   /** Rejects with the thread's message if the model cannot be loaded. */
-  static async start({ modelPath, models, stuckAfterMs }: ThreadOptions): Promise<InferenceThread> {
+  static async start({ modelPath, models }: ThreadOptions): Promise<InferenceThread> {
     const activity = new Int32Array(new SharedArrayBuffer(4));
     activity[0] = Activity.Busy;
     const workerData: ThreadData = { modelPath, models, activity: activity.buffer };
@@ -68,19 +68,13 @@ export class InferenceThread {
     if (first.kind !== 'ready') {
       throw new Error(first.kind === 'unusable' ? first.message : 'the thread sent an unexpected message');
     }
-    return new InferenceThread(worker, activity, stuckAfterMs, first);
+    return new InferenceThread(worker, activity, first.warmUpMs);
   }
 
-  private constructor(
-    worker: Worker,
-    activity: Int32Array<SharedArrayBuffer>,
-    stuckAfterMs: number,
-    ready: { warmUpMs: number },
-  ) {
+  private constructor(worker: Worker, activity: Int32Array<SharedArrayBuffer>, warmUpMs: number) {
     this.#worker = worker;
     this.#activity = activity;
-    this.#stuckAfterMs = stuckAfterMs;
-    this.warmUpMs = ready.warmUpMs;
+    this.warmUpMs = warmUpMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.#markEnded = resolve;
@@ -110,7 +104,7 @@ export class InferenceThread {
     if (!this.idle) return Promise.reject(new ThreadLostError('The inference thread is busy'));
     const id = ++this.#id;
     const { promise, resolve, reject } = Promise.withResolvers<TaskOutput>();
-    const timer = setTimeout(() => this.#loseIfStuck(), this.#stuckAfterMs);
+    const timer = setTimeout(() => this.#loseIfStuck(), STUCK_AFTER_MS);
     this.#inFlight = { id, promise, resolve, reject, timer };
     this.#activity[0] = Activity.Busy;
     const data = copyOf(task.data);
@@ -148,7 +142,7 @@ export class InferenceThread {
     // and no longer keeps the process alive.
     this.#send({ kind: 'stop' });
     this.#worker.unref();
-    this.#lose(`it gave no answer for ${this.#stuckAfterMs} ms`);
+    this.#lose(`it gave no answer for ${STUCK_AFTER_MS} ms`);
   }
 
   #lose(why: string): void {

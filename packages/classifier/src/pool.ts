@@ -4,13 +4,14 @@ import { InferenceThread, type ThreadOptions } from './inference-thread.ts';
 export interface PoolOptions {
   size: number;
   thread: ThreadOptions;
-  /** First delay before a lost thread is replaced. Doubles with every failure, up to 100 times. */
-  backOffMs: number;
   /** A replacement is ready for work. */
   onReady: () => void;
   /** A replacement could not be started. */
   onStartFailed: (error: Error) => void;
 }
+
+/** First delay before a lost thread is replaced. Doubles with every failure, up to 100 times. */
+const BACK_OFF_MS = 100;
 
 /** Keeps `size` inference threads alive: replaces lost ones, with exponential back-off while that fails. */
 export class Pool {
@@ -64,7 +65,7 @@ export class Pool {
 
   async #replace(failuresBefore: number): Promise<void> {
     for (let failures = failuresBefore; ; failures++) {
-      const pause = this.#options.backOffMs * Math.min(100, 2 ** failures);
+      const pause = BACK_OFF_MS * Math.min(100, 2 ** failures);
       await sleep(pause, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       if (this.#closing.signal.aborted) return;
       try {

@@ -42,7 +42,6 @@ interface Job extends Work {
 
 const RULES = { turns: 8, reserveMs: 5_000 };
 const ATTEMPTS = 2;
-const FIRST_BACK_OFF_MS = 100;
 
 /** The queue in front of the inference threads. Retries tasks whose thread was lost. */
 export class TaskQueue {
@@ -59,7 +58,6 @@ export class TaskQueue {
   static async start(options: TaskQueueOptions): Promise<TaskQueue> {
     const pool = await Pool.start({
       size: options.threads,
-      backOffMs: FIRST_BACK_OFF_MS,
       thread: options.thread,
       onReady: () => queue.#onReady(),
       onStartFailed: (error) => queue.#onStartFailed(error),

@@ -47,7 +47,7 @@ test('a clip whose thread dies is retried by the next one, files and JSON sample
 test('a thread gets a copy of the bytes, also of a Buffer, so that the task can be retried', async (t) => {
   const catalog = await readCatalog();
   const modelPath = await verifyWeights(DEFAULT_MODELS_DIR, pickWeights(catalog, 'open'));
-  const thread = await InferenceThread.start({ modelPath, models: catalog.models, stuckAfterMs: 60_000 });
+  const thread = await InferenceThread.start({ modelPath, models: catalog.models });
   t.after(() => thread.stop());
   for (const data of [Buffer.from('{}'), Buffer.alloc(1_000_000, ' '), new Uint8Array(1_000_000)]) {
     const { length } = data;
