@@ -2,20 +2,20 @@ import type { PcmBlock } from './decode.ts';
 import { atLeastZero, framesFor, MODEL_SAMPLE_RATE, modelSamples, planStages } from './resample/plan.ts';
 import type { PcmFormat } from './wav.ts';
 
-/** How much is decoded at once: long enough to be worth a trip to a thread, short enough to leave it free soon. */
-const LONGEST_SECONDS = 20;
-const MOST_BYTES = 4 * 1024 * 1024;
-const FEWEST_SAMPLES = 512;
+/** Block size: long enough to be worth a trip to a thread, short enough not to occupy it for long. */
+const MAX_SECONDS = 20;
+const MAX_BYTES = 4 * 1024 * 1024;
+const MIN_SAMPLES = 512;
 
-/** Cuts a stream of samples into blocks that can each be decoded alone, with the same result as the whole. */
+/** Cuts a stream of samples into blocks that decode independently, bit for bit as if decoded in one piece. */
 export async function* cutIntoBlocks(
   pieces: AsyncIterable<Uint8Array>,
   format: PcmFormat,
-  mostBytes: number = MOST_BYTES,
+  maxBytes: number = MAX_BYTES,
 ): AsyncGenerator<PcmBlock> {
   const { sampleRate, frameBytes } = format;
   const stages = planStages(sampleRate);
-  const length = samplesInBlock(format, mostBytes);
+  const length = samplesInBlock(format, maxBytes);
   const begin = (start: number) => {
     const frames = atLeastZero(framesFor(stages, { start, end: start + length }));
     const data = new Uint8Array((frames.end - frames.start) * frameBytes);
@@ -31,7 +31,7 @@ export async function* cutIntoBlocks(
       at += taken.length;
       if (block.filled < block.data.length) continue;
       const { start, data, firstFrame } = block;
-      // The frames around a border belong to both blocks.
+      // Neighbouring blocks share the frames around their border.
       block = begin(start + length);
       const shared = data.subarray((block.firstFrame - firstFrame) * frameBytes);
       block.data.set(shared);
@@ -44,7 +44,7 @@ export async function* cutIntoBlocks(
   if (end > start) yield { format, data: data.subarray(0, filled), firstFrame, outputs: { start, end } };
 }
 
-function samplesInBlock({ sampleRate, frameBytes }: PcmFormat, mostBytes: number): number {
-  const fitting = Math.floor((mostBytes / frameBytes) * (MODEL_SAMPLE_RATE / sampleRate));
-  return Math.max(FEWEST_SAMPLES, Math.min(LONGEST_SECONDS * MODEL_SAMPLE_RATE, fitting));
+function samplesInBlock({ sampleRate, frameBytes }: PcmFormat, maxBytes: number): number {
+  const fitting = Math.floor((maxBytes / frameBytes) * (MODEL_SAMPLE_RATE / sampleRate));
+  return Math.max(MIN_SAMPLES, Math.min(MAX_SECONDS * MODEL_SAMPLE_RATE, fitting));
 }

@@ -1,8 +1,8 @@
-/** A recording that can be read from any place, as often as needed. */
+/** A recording with random access, readable any number of times. */
 export interface RecordingSource {
   /** In bytes. */
   readonly size: number;
-  /** The bytes from `start` up to, not including, `end`; the whole recording when neither is given. */
+  /** The bytes from `start` to `end` (exclusive); the whole recording by default. */
   read(start?: number, end?: number): AsyncIterable<Uint8Array>;
 }
 
@@ -17,16 +17,13 @@ export function memorySource(bytes: Uint8Array): RecordingSource {
 
 const NOTHING = new Uint8Array(0);
 
-/**
- * Reads a byte stream in pieces of one's own choosing, whatever the pieces it arrives in. Keeps only the piece that
- * came last.
- */
+/** Reads a byte stream in pieces of the caller's size, however it arrives. Buffers only the latest piece. */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #signal: AbortSignal | undefined;
   #held: Uint8Array = NOTHING;
   #ended = false;
-  /** Rejects the wait for the next piece, while there is one. */
+  /** Rejects the pending wait for the next piece. */
   #rejectWait: ((reason: unknown) => void) | undefined;
   readonly #onAbort = (): void => this.#rejectWait?.(this.#signal?.reason);
 
@@ -36,7 +33,7 @@ export class ByteReader {
     signal?.addEventListener('abort', this.#onAbort);
   }
 
-  /** The next `count` bytes without moving on, or fewer where the stream ends. For small counts only. */
+  /** The next `count` bytes without consuming them, or fewer at the end. For small counts only. */
   async peek(count: number): Promise<Uint8Array> {
     while (this.#held.length < count) {
       const more = await this.#pull();
@@ -46,23 +43,16 @@ export class ByteReader {
     return this.#held.subarray(0, count);
   }
 
-  /** The next `count` bytes, or fewer where the stream ends. For small counts only. */
-  async read(count: number): Promise<Uint8Array> {
-    const bytes = await this.peek(count);
-    this.#held = this.#held.subarray(bytes.length);
-    return bytes;
-  }
-
-  /** At least one and at most `most` bytes, as they lie in memory; null at the end. */
-  async readSome(most: number): Promise<Uint8Array | null> {
+  /** At least one and at most `max` bytes, without copying; null at the end. */
+  async readSome(max: number): Promise<Uint8Array | null> {
     if (this.#held.length === 0) this.#held = (await this.#pull()) ?? NOTHING;
     if (this.#held.length === 0) return null;
-    const bytes = this.#held.subarray(0, most);
+    const bytes = this.#held.subarray(0, max);
     this.#held = this.#held.subarray(bytes.length);
     return bytes;
   }
 
-  /** Moves on without keeping anything; a claimed count costs nothing but the bytes that exist. */
+  /** Drops the next `count` bytes. A false count in a header costs no memory. */
   async skip(count: number): Promise<void> {
     let left = count;
     while (left > 0) {
@@ -72,7 +62,7 @@ export class ByteReader {
     }
   }
 
-  /** What is left of the stream, as a stream. */
+  /** The rest of the stream. */
   async *rest(): AsyncGenerator<Uint8Array> {
     try {
       for (let bytes = await this.readSome(Infinity); bytes !== null; bytes = await this.readSome(Infinity)) {
@@ -83,7 +73,7 @@ export class ByteReader {
     }
   }
 
-  /** Closes the source; does not wait for one that hangs. */
+  /** Closes the source without waiting for it: it may hang. */
   close(): void {
     this.#held = NOTHING;
     if (this.#ended) return;
@@ -91,7 +81,7 @@ export class ByteReader {
     this.#source.return?.()?.catch(() => undefined);
   }
 
-  /** The next piece that is not empty, or null at the end. */
+  /** The next non-empty piece, or null at the end. */
   async #pull(): Promise<Uint8Array | null> {
     while (!this.#ended) {
       const next = await this.#next();
@@ -101,7 +91,7 @@ export class ByteReader {
     return null;
   }
 
-  /** An abort ends the wait even where the source never answers. */
+  /** An abort ends the wait even if the source never answers. */
   #next(): Promise<IteratorResult<Uint8Array>> {
     this.#signal?.throwIfAborted();
     return new Promise((resolve, reject) => {

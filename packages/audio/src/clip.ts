@@ -6,38 +6,48 @@ import {
   PATHS,
 } from '@undertone/contract';
 import type { PcmBlock } from './decode.ts';
-import { AudioError } from './errors.ts';
+import { AudioError, needsFfmpeg } from './errors.ts';
 import { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
-import type { Sound } from './sound.ts';
+import { checkSampleRate, type PcmFormat, readWav } from './wav.ts';
 
 const { minSeconds, maxSeconds } = DISCRETE_LIMITS;
 const LIMITS = { min_seconds: minSeconds, max_seconds: maxSeconds };
 const ACCEPTED = `${minSeconds} to ${maxSeconds} s are accepted here.`;
 const ASYNCH = `the asynch interface (POST ${PATHS.asynch}${ASYNCH_PATHS.requests})`;
 
-/** The most that a model takes. What the tolerance lets through beyond it is cut off. */
-export const LONGEST_CLIP_SAMPLES: number = maxSeconds * MODEL_SAMPLE_RATE;
+/** The model's maximum. Samples beyond it, within the length tolerance, are dropped. */
+export const MAX_CLIP_SAMPLES: number = maxSeconds * MODEL_SAMPLE_RATE;
 
-/** A short recording as a whole, its length checked. */
-export async function readClip({ format, pieces }: Sound): Promise<{ block: PcmBlock; seconds: number }> {
-  const enough =
-    Math.ceil((maxSeconds + 2 * LENGTH_TOLERANCE_SECONDS) * format.sampleRate) * format.frameBytes;
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of pieces) {
-    parts.push(piece);
-    length += piece.length;
-    // A recording in memory comes in one piece, so its length is known; the rest of a longer stream is not read.
-    if (length > enough && parts.length > 1) throw tooLong(`The recording is longer than ${maxSeconds} s`);
-  }
-  const samples = modelSamples(Math.floor(length / format.frameBytes), format.sampleRate);
+/**
+ * Checks a short recording: a WAV file, or raw samples if `pcm` says what they are. Rejects compressed WAV with
+ * `unsupported_media_type`: ffmpeg has to convert it first.
+ */
+export function readClip(bytes: Uint8Array, pcm?: PcmFormat): { block: PcmBlock; seconds: number } {
+  const sound = pcm === undefined ? readWav(bytes) : { format: pcm, data: bytes };
+  if (sound === null) throw needsFfmpeg('wav');
+  const { format, data } = sound;
+  checkSampleRate(format);
+  const samples = modelSamples(Math.floor(data.length / format.frameBytes), format.sampleRate);
   checkClipLength(samples);
-  const data = (parts.length === 1 ? parts[0] : Buffer.concat(parts)) as Uint8Array;
-  const outputs = { start: 0, end: Math.min(samples, LONGEST_CLIP_SAMPLES) };
+  const outputs = { start: 0, end: Math.min(samples, MAX_CLIP_SAMPLES) };
   return { block: { format, data, firstFrame: 0, outputs }, seconds: samples / MODEL_SAMPLE_RATE };
 }
 
-/** Refuses a clip, of so many 16 kHz samples, that is outside the limits of the discrete interface. */
+/** The bytes of a stream of samples. Rejects as soon as it is too long for a clip, without reading the rest. */
+export async function collectClip(pieces: AsyncIterable<Uint8Array>, format: PcmFormat): Promise<Uint8Array> {
+  const maxBytes =
+    Math.ceil((maxSeconds + 2 * LENGTH_TOLERANCE_SECONDS) * format.sampleRate) * format.frameBytes;
+  const collected: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of pieces) {
+    collected.push(piece);
+    length += piece.length;
+    if (length > maxBytes) throw tooLong(`The recording is longer than ${maxSeconds} s`);
+  }
+  return Buffer.concat(collected, length);
+}
+
+/** Throws if a clip with this many 16 kHz samples is outside the limits of the discrete interface. */
 export function checkClipLength(samples: number): void {
   const actual = Number((samples / MODEL_SAMPLE_RATE).toFixed(3));
   if (samples < Math.round((minSeconds - LENGTH_TOLERANCE_SECONDS) * MODEL_SAMPLE_RATE)) {

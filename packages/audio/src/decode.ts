@@ -1,21 +1,20 @@
 import { AudioError } from './errors.ts';
-import { areas, widen16 } from './resample/kernel.ts';
 import type { Span } from './resample/plan.ts';
-import { resample } from './resample/resample.ts';
+import { areas, resample, widen16 } from './resample/resample.ts';
 import type { Encoding, PcmFormat } from './wav.ts';
 
-/** A part of a recording that can be decoded without the rest of it: 16 kHz samples, and all frames they are made of. */
+/** A self-contained part of a recording: a range of 16 kHz samples, with all frames needed to compute them. */
 export interface PcmBlock {
   readonly format: PcmFormat;
-  /** Whole frames, the first of them number `firstFrame` of the recording. */
+  /** Whole frames, starting at frame `firstFrame` of the recording. */
   readonly data: Uint8Array;
   readonly firstFrame: number;
   readonly outputs: Span;
-  /** Only this channel, or each of them apart; all of them mixed where it is not given. */
+  /** One channel, or each channel separately. Default: all channels mixed. */
   readonly channel?: number | 'each';
 }
 
-/** One block -> 16 kHz, one list of samples for each channel that is heard. */
+/** Decodes one block to 16 kHz: one array per requested channel, or a single one for the mix. */
 export function decodeBlock(block: PcmBlock): Float32Array<ArrayBuffer>[] {
   const { format, data, firstFrame, outputs, channel } = block;
   return readChannels(data, format, channel).map((samples) =>
@@ -23,13 +22,13 @@ export function decodeBlock(block: PcmBlock): Float32Array<ArrayBuffer>[] {
   );
 }
 
-/** Samples of all channels together that are decoded at once. */
-const MOST_AT_ONCE = 32_768;
+/** Samples decoded at once, over all channels. */
+const BATCH_SAMPLES = 32_768;
 
 const [interleaved, rawArea] = areas;
 const raw = new Uint8Array(rawArea.buffer, rawArea.byteOffset, rawArea.byteLength);
 
-/** Bytes -> samples of -1..1 at the recording's own rate: one channel of it, each of them, or the mean of all. */
+/** Bytes to samples of -1..1 at the recording's own rate. */
 function readChannels(
   data: Uint8Array,
   { encoding, channels, frameBytes }: PcmFormat,
@@ -37,21 +36,21 @@ function readChannels(
 ): Float32Array[] {
   const frames = Math.floor(data.length / frameBytes);
   const first = typeof channel === 'number' ? channel : 0;
-  const heard = Array.from({ length: channel === 'each' ? channels : 1 }, () => new Float32Array(frames));
-  const framesAtOnce = Math.floor(MOST_AT_ONCE / channels);
+  const decoded = Array.from({ length: channel === 'each' ? channels : 1 }, () => new Float32Array(frames));
+  const framesAtOnce = Math.floor(BATCH_SAMPLES / channels);
   for (let at = 0; at < frames; at += framesAtOnce) {
     const count = Math.min(framesAtOnce, frames - at);
     const bytes = raw.subarray(0, count * frameBytes);
     bytes.set(data.subarray(at * frameBytes, (at + count) * frameBytes));
     const samples = interleaved.subarray(0, count * channels);
     decoders[encoding](bytes, samples);
-    for (const [i, whole] of heard.entries()) {
+    for (const [i, whole] of decoded.entries()) {
       const target = whole.subarray(at, at + count);
       if (channel === undefined) mixInto(target, samples, channels);
       else pickInto(target, samples, channels, first + i);
     }
   }
-  return heard;
+  return decoded;
 }
 
 function mixInto(mixed: Float32Array, samples: Float32Array, channels: number): void {
@@ -73,10 +72,10 @@ function pickInto(picked: Float32Array, samples: Float32Array, channels: number,
   }
 }
 
-/** Fills `samples` from raw bytes. Both begin where an area of the kernel does, so that typed views line up. */
+/** Fills `samples` from raw bytes. Both start at a kernel area, so typed views are aligned. */
 type Decoder = (raw: Uint8Array, samples: Float32Array) => void;
 
-/** Every encoding, scaled to -1..1. Typed views are little-endian on all machines Node runs models on. */
+/** Scaled to -1..1. Typed views are little-endian on every platform that runs the models. */
 const decoders: Readonly<Record<Encoding, Decoder>> = {
   pcm8: (raw, samples) => lookUp(raw, unsignedTable, samples),
   pcm16: widen16,
@@ -88,8 +87,8 @@ const decoders: Readonly<Record<Encoding, Decoder>> = {
   mulaw: (raw, samples) => lookUp(raw, mulawTable, samples),
 };
 
-/** Twenty-four decibels over full scale: beyond it a file has something else in it than -1..1 samples. */
-const LOUDEST_FLOAT = 16;
+/** 24 dB over full scale. Louder floats mean that the samples are not scaled to -1..1. */
+const MAX_FLOAT = 16;
 
 const unsignedTable = Float32Array.from({ length: 256 }, (_, code) => (code - 128) / 128);
 const alawTable = Float32Array.from({ length: 256 }, (_, code) => expandAlaw(code) / 32768);
@@ -100,7 +99,7 @@ function decode24(raw: Uint8Array, samples: Float32Array): void {
     const low = raw[at] as number;
     const middle = raw[at + 1] as number;
     const high = raw[at + 2] as number;
-    // Built at the top of 32 bits, where the sign bit is.
+    // Shifted to the top of 32 bits, where the sign bit is.
     samples[i] = ((high << 24) | (middle << 16) | (low << 8)) * 2 ** -31;
   }
 }
@@ -110,19 +109,19 @@ function decode32(raw: Uint8Array, samples: Float32Array): void {
   for (let i = 0; i < samples.length; i++) samples[i] = (values[i] as number) * 2 ** -31;
 }
 
-/** Mixing desks leave peaks over full scale; like any 16-bit copy of them, ours is clipped. */
+/** Clips peaks over full scale, as an export to 16 bits would. */
 function clip(values: Float32Array | Float64Array, samples: Float32Array): void {
   for (let i = 0; i < samples.length; i++) {
     const value = values[i] as number;
-    if (!(Math.abs(value) <= LOUDEST_FLOAT)) throw notASample(value);
+    if (!(Math.abs(value) <= MAX_FLOAT)) throw notASample(value);
     samples[i] = value > 1 ? 1 : value < -1 ? -1 : value;
   }
 }
 
 function notASample(value: number): AudioError {
   const message = Number.isFinite(value)
-    ? `The recording has floating-point samples far beyond full scale, which is -1 to 1. Scale them down and send it again.`
-    : `The recording has samples that are not numbers (NaN or infinite). Export it again.`;
+    ? 'The recording has floating-point samples far beyond full scale (-1 to 1). Scale them down and send it again.'
+    : 'The recording has samples that are not numbers (NaN or infinite). Export it again.';
   return new AudioError('unreadable_audio', message);
 }
 

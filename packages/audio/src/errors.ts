@@ -1,4 +1,7 @@
-export type AudioErrorCode =
+import type { ErrorCode } from '@undertone/contract';
+
+export type AudioErrorCode = Extract<
+  ErrorCode,
   | 'bad_request'
   | 'unreadable_audio'
   | 'unsupported_media_type'
@@ -6,13 +9,14 @@ export type AudioErrorCode =
   | 'sample_rate_too_high'
   | 'audio_too_short'
   | 'audio_too_long'
-  | 'overloaded';
+  | 'overloaded'
+>;
 
-/** A recording we cannot use. The message tells its owner what to do; it never quotes what is in the recording. */
+/** A recording that cannot be used. The message says what to do next; it never quotes the recording. */
 export class AudioError extends Error {
   override readonly name = 'AudioError';
   readonly code: AudioErrorCode;
-  /** What the message says in numbers, such as `min_seconds` and `actual_seconds`. */
+  /** The numbers of the message, such as `min_seconds` and `actual_seconds`. */
   readonly figures: Readonly<Record<string, number>>;
 
   constructor(code: AudioErrorCode, message: string, figures: Readonly<Record<string, number>> = {}) {
@@ -20,4 +24,18 @@ export class AudioError extends Error {
     this.code = code;
     this.figures = figures;
   }
+}
+
+export function unreadable(message: string): AudioError {
+  return new AudioError('unreadable_audio', message);
+}
+
+/** For recordings that only ffmpeg reads, `container` being what `sniff` made of them. */
+export function needsFfmpeg(container: string): AudioError {
+  const kinds: Record<string, string> = { wav: 'compressed WAV', unknown: 'in an unknown format' };
+  return new AudioError(
+    'unsupported_media_type',
+    `This recording is ${kinds[container] ?? container}. This server reads only WAV until ffmpeg is installed on it. ` +
+      'Send WAV, or install ffmpeg there (apt-get install ffmpeg, brew install ffmpeg).',
+  );
 }

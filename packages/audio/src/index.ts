@@ -1,14 +1,15 @@
 export { cutIntoBlocks } from './blocks.ts';
 export { ByteReader, memorySource, type RecordingSource } from './byte-reader.ts';
-export { checkClipLength, LONGEST_CLIP_SAMPLES, readClip } from './clip.ts';
+export { collectClip, MAX_CLIP_SAMPLES, readClip } from './clip.ts';
 export { decodeBlock, type PcmBlock } from './decode.ts';
 export { AudioError, type AudioErrorCode } from './errors.ts';
 export { Ffmpeg, type FfmpegOptions } from './ffmpeg/ffmpeg.ts';
 export { findFfmpeg } from './ffmpeg/find.ts';
 export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
 export { resampleAll } from './resample/resample.ts';
+export { RingBuffer } from './ring-buffer.ts';
 export { readSamplesJson } from './samples-json.ts';
 export { hasNoSpeech } from './silence.ts';
-export { openSound, SNIFF_BYTES, type Sound, sniff } from './sound.ts';
-export { type Encoding, type PcmFormat, readSound, readWavHeader, SAMPLE_BYTES } from './wav.ts';
+export { convertClip, openSound, SNIFF_BYTES, type Sound, sniff } from './sound.ts';
+export { type Encoding, isWav, type PcmFormat, readSound, readWavHeader, SAMPLE_BYTES } from './wav.ts';
 export { type AudioWindow, windows } from './windows.ts';

@@ -6,14 +6,11 @@ import { modelSamples } from './resample/plan.ts';
 const { maxSampleMagnitude, maxSeconds, payloadSampleRate } = DISCRETE_LIMITS;
 const SHAPE = 'Send {"payload": [[0.01, -0.02, ...]]}, as a JSON object or as a JSON string of it.';
 
-const MOST_SAMPLES = Math.ceil((maxSeconds + LENGTH_TOLERANCE_SECONDS) * payloadSampleRate);
-/** Three are right; a few more are parsed, so that the message can say what is wrong. */
-const MOST_BRACKETS = 100;
+const MAX_SAMPLES = Math.ceil((maxSeconds + LENGTH_TOLERANCE_SECONDS) * payloadSampleRate);
+/** Three are valid. Some more are parsed so that the error message can name the mistake. */
+const MAX_BRACKETS = 100;
 
-/**
- * Prepared samples, their length checked: one key, `payload`, with one list of numbers in a list. Values a little over
- * 1 are clipped.
- */
+/** Parses `{"payload": [[...]]}` and checks its length. Values slightly over 1 are clipped. */
 export function readSamplesJson(bytes: Uint8Array): Float32Array {
   const list = onlyList(parseBody(bytes));
   const samples = new Float32Array(list.length);
@@ -24,7 +21,7 @@ export function readSamplesJson(bytes: Uint8Array): Float32Array {
 
 function parseBody(bytes: Uint8Array): unknown {
   checkSize(bytes);
-  // Nothing outside ASCII is valid here, and one character for each byte is the fastest way to text.
+  // Only ASCII is valid here, and latin1 is the fastest conversion.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   const value = parse(text);
   if (typeof value !== 'string') return value;
@@ -32,7 +29,7 @@ function parseBody(bytes: Uint8Array): unknown {
   return parse(value);
 }
 
-/** Parsed JSON can be a hundred times as large as its text, so what it is made of is counted first. */
+/** Parsed JSON can take a hundred times the memory of its text, so elements are counted first. */
 function checkSize(text: Uint8Array): void {
   let brackets = 0;
   let commas = 0;
@@ -41,8 +38,8 @@ function checkSize(text: Uint8Array): void {
     if (code === 0x2c) commas++;
     else if (code === 0x5b || code === 0x7b) brackets++;
   }
-  if (brackets > MOST_BRACKETS) throw wrong(`The body has too many brackets. ${SHAPE}`);
-  if (commas > MOST_SAMPLES) checkLength(commas + 1);
+  if (brackets > MAX_BRACKETS) throw wrong(`The body has too many brackets. ${SHAPE}`);
+  if (commas > MAX_SAMPLES) checkLength(commas + 1);
 }
 
 function parse(text: string): unknown {

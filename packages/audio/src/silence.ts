@@ -1,15 +1,15 @@
 import { MODEL_SAMPLE_RATE } from './resample/plan.ts';
 
 const FRAME = MODEL_SAMPLE_RATE / 50;
-/** The model itself takes a window below this loudness for silence. */
+/** The model itself treats quieter windows as silence. */
 const SILENCE_POWER = 1e-4 ** 2;
-/** In 20 ms steps talk rises and falls by 20 dB and more, even in a noisy room; hum, hiss and comfort noise do not. */
+/** Between 20 ms frames, speech varies by 20 dB and more, even in a noisy room. Hum, hiss and comfort noise do not. */
 const STEADY_RATIO = 10 ** 0.6;
 const [QUIET, LOUD] = [0.05, 0.98];
 
 /**
- * Whether 16 kHz samples surely have no speech in them, told without the model: silence, or a sound that does not change.
- * The silent side of a call costs the model nothing that way. Whatever is not clear is left to the model.
+ * True if 16 kHz samples certainly contain no speech: silence or a steady sound. Saves inferences on the silent side of
+ * a call. Unclear cases return false and are left to the model.
  */
 export function hasNoSpeech(samples: Float32Array): boolean {
   const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;

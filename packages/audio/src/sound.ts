@@ -1,17 +1,17 @@
-import { SAMPLE_RATE } from '@undertone/contract';
-import { ByteReader, type RecordingSource } from './byte-reader.ts';
-import { AudioError } from './errors.ts';
-import { type Ffmpeg, unreadable } from './ffmpeg/ffmpeg.ts';
+import { ByteReader, memorySource, type RecordingSource } from './byte-reader.ts';
+import { collectClip } from './clip.ts';
+import { needsFfmpeg, unreadable } from './errors.ts';
+import type { Ffmpeg } from './ffmpeg/ffmpeg.ts';
 import { streamableMp4 } from './ffmpeg/mp4.ts';
 import type { Kind } from './ffmpeg/slots.ts';
-import { type PcmFormat, readSound, readWavHeader, type WavHeader } from './wav.ts';
+import { checkSampleRate, isWav, type PcmFormat, readSound, readWavHeader, type WavHeader } from './wav.ts';
 
 /** The samples of a recording as bytes, not decoded yet. */
 export interface Sound {
   readonly format: PcmFormat;
-  /** Of any length, cut anywhere. Can be read once; leaving the loop early closes the source. */
+  /** Pieces of any length, not aligned to samples. Readable once; leaving the loop early closes the source. */
   readonly pieces: AsyncIterable<Uint8Array>;
-  /** Closes the source where `pieces` was not read. */
+  /** Closes the source if `pieces` was not read. */
   close(): void;
 }
 
@@ -21,28 +21,38 @@ export interface SoundOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Any recording -> its samples. WAV is read here, every other format through ffmpeg. */
+/** Opens any recording. WAV is read here, every other format by ffmpeg. */
 export async function openSound(source: RecordingSource, options: SoundOptions): Promise<Sound> {
   const reader = new ByteReader(source.read(), options.signal);
   try {
     const start = await reader.peek(SNIFF_BYTES);
-    if (start.length === 0) throw unreadable('The recording is empty.');
-    const container = sniff(start);
-    const header = container === 'wav' ? await readWavHeader(reader) : null;
+    const header = isWav(start) ? await readWavHeader(reader) : null;
     if (header !== null) return soundOf(reader, header);
     reader.close();
-    return await openWithFfmpeg(container, source, options);
+    return await openWithFfmpeg(source, start, options);
   } catch (error) {
     reader.close();
     throw error;
   }
 }
 
+/** Converts a short recording to raw samples with ffmpeg. */
+export async function convertClip(
+  file: Uint8Array,
+  options: Omit<SoundOptions, 'kind'>,
+): Promise<{ format: PcmFormat; data: Uint8Array }> {
+  const { format, pieces } = await openWithFfmpeg(memorySource(file), file, { ...options, kind: 'clip' });
+  return { format, data: await collectClip(pieces, format) };
+}
+
+/** `start` has the first bytes of the recording. */
 async function openWithFfmpeg(
-  container: string,
   source: RecordingSource,
+  start: Uint8Array,
   { ffmpeg, kind, signal }: SoundOptions,
 ): Promise<Sound> {
+  if (start.length === 0) throw unreadable('The recording is empty.');
+  const container = sniff(start);
   const path = await ffmpeg.find();
   if (path === null) throw needsFfmpeg(container);
   const bytes = new ByteReader(container === 'mp4' ? streamableMp4(source) : source.read(), signal);
@@ -59,43 +69,13 @@ async function openWithFfmpeg(
 }
 
 function soundOf(reader: ByteReader, header: WavHeader): Sound {
-  checkSampleRate(header.format.sampleRate);
+  checkSampleRate(header.format);
   return { format: header.format, pieces: readSound(reader, header), close: () => reader.close() };
 }
 
-function checkSampleRate(rate: number): void {
-  const { min, max } = SAMPLE_RATE;
-  if (rate < min) {
-    throw new AudioError(
-      'sample_rate_too_low',
-      `The sample rate is ${rate} Hz; at least ${min} Hz are needed. Record at a higher rate.`,
-      { min_sample_rate: min, actual_sample_rate: rate },
-    );
-  }
-  if (rate > max) {
-    throw new AudioError(
-      'sample_rate_too_high',
-      `The sample rate is ${rate} Hz; at most ${max} Hz are accepted. Resample the recording.`,
-      { max_sample_rate: max, actual_sample_rate: rate },
-    );
-  }
-}
-
-function needsFfmpeg(container: string): AudioError {
-  const kinds: Record<string, string> = {
-    wav: 'compressed WAV',
-    unknown: 'in a format that is not known here',
-  };
-  return new AudioError(
-    'unsupported_media_type',
-    `This recording is ${kinds[container] ?? container}. This server reads only WAV until ffmpeg is installed on it. ` +
-      'Send WAV, or install ffmpeg there (apt-get install ffmpeg, brew install ffmpeg).',
-  );
-}
-
 /**
- * What a recording is, told by its first bytes: names and content types are often wrong.
- * The list need not be complete, only good enough for clear messages: ffmpeg looks for itself.
+ * Signatures of common formats, since file names and content types are often wrong. Used for error messages and the
+ * MP4 index only, so the list may be incomplete: ffmpeg detects formats itself.
  */
 const signatures: ReadonlyArray<readonly [name: string, at: number, bytes: string]> = [
   ['flac', 0, 'fLaC'],
@@ -115,9 +95,10 @@ const signatures: ReadonlyArray<readonly [name: string, at: number, bytes: strin
 
 export const SNIFF_BYTES = 12;
 
+/** The format of a recording, from its first bytes. */
 export function sniff(bytes: Uint8Array): string {
+  if (isWav(bytes)) return 'wav';
   const start = String.fromCharCode(...bytes.subarray(0, SNIFF_BYTES));
-  if (/^(RIFF|RF64|BW64)/.test(start) && start.startsWith('WAVE', 8)) return 'wav';
   for (const [name, at, signature] of signatures) {
     if (start.startsWith(signature, at)) return name;
   }

@@ -1,7 +1,8 @@
+import { SAMPLE_RATE } from '@undertone/contract';
 import type { ByteReader } from './byte-reader.ts';
 import { AudioError } from './errors.ts';
 
-/** The encodings that are read here, and what one sample takes. */
+/** Encodings that are decoded here, with the bytes per sample. */
 export const SAMPLE_BYTES = {
   pcm8: 1,
   pcm16: 2,
@@ -15,7 +16,7 @@ export const SAMPLE_BYTES = {
 
 export type Encoding = keyof typeof SAMPLE_BYTES;
 
-/** How samples are written down, one frame (a sample of every channel) after another. */
+/** Layout of interleaved samples. A frame is one sample of every channel. */
 export interface PcmFormat {
   readonly encoding: Encoding;
   readonly sampleRate: number;
@@ -25,7 +26,7 @@ export interface PcmFormat {
 
 export interface WavHeader {
   readonly format: PcmFormat;
-  /** As the header has it; null where the recorder left it open. */
+  /** As stated by the header; null if the recorder left it open. */
   readonly dataBytes: number | null;
 }
 
@@ -35,45 +36,121 @@ const TAG_ALAW = 6;
 const TAG_MULAW = 7;
 const TAG_EXTENSIBLE = 0xfffe;
 
-const MOST_CHANNELS = 64;
-const MOST_CHUNKS = 1_000;
+const MAX_CHANNELS = 64;
+const MAX_CHUNKS = 1_000;
+const MAX_FORMAT_BYTES = 40;
 const OPEN_SIZE = 0xffff_ffff;
 
+/** Sniffs the first 12 bytes. */
+export function isWav(bytes: Uint8Array): boolean {
+  return /^(RIFF|RF64|BW64)[\s\S]{4}WAVE/.test(ascii(bytes, 0, 12));
+}
+
 /**
- * Walks the chunks up to the first sample. Null where the samples are compressed in a way that we do not decode
- * ourselves (ADPCM, MP3 in WAV, ...).
+ * Splits a WAV file in memory into format and samples, without copying. Null if the samples are compressed (ADPCM, MP3
+ * in WAV, ...).
  */
+export function readWav(file: Uint8Array): { format: PcmFormat; data: Uint8Array } | null {
+  const steps = walkHeader();
+  let at = 0;
+  let step = steps.next();
+  while (!step.done) {
+    const [skip, peek] = step.value;
+    at += skip;
+    step = steps.next(file.subarray(at, at + peek));
+  }
+  if (step.value === null) return null;
+  const { format, dataBytes } = step.value;
+  const end = at + (dataBytes ?? Infinity);
+  const isOpen = hasUncountedSamples(file.subarray(end, end + tailBytes(format)), step.value);
+  return { format, data: file.subarray(at, isOpen ? file.length : end) };
+}
+
+/** Reads a stream up to its first sample. Null if the samples are compressed. */
 export async function readWavHeader(reader: ByteReader): Promise<WavHeader | null> {
-  const riff = await reader.read(12);
+  const steps = walkHeader();
+  let step = steps.next();
+  while (!step.done) {
+    const [skip, peek] = step.value;
+    await reader.skip(skip);
+    step = steps.next(await reader.peek(peek));
+  }
+  return step.value;
+}
+
+/** The samples of a stream whose header was just read, as bytes, piece by piece as they arrive. */
+export async function* readSound(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array> {
+  try {
+    let left = header.dataBytes ?? Infinity;
+    while (left > 0) {
+      const bytes = await reader.readSome(left);
+      if (bytes === null) return;
+      left -= bytes.length;
+      yield bytes;
+      if (left === 0 && hasUncountedSamples(await reader.peek(tailBytes(header.format)), header)) {
+        left = Infinity;
+      }
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+export function checkSampleRate({ sampleRate }: PcmFormat): void {
+  const { min, max } = SAMPLE_RATE;
+  if (sampleRate < min) {
+    throw new AudioError(
+      'sample_rate_too_low',
+      `The sample rate is ${sampleRate} Hz; at least ${min} Hz are needed. Record at a higher rate.`,
+      { min_sample_rate: min, actual_sample_rate: sampleRate },
+    );
+  }
+  if (sampleRate > max) {
+    throw new AudioError(
+      'sample_rate_too_high',
+      `The sample rate is ${sampleRate} Hz; at most ${max} Hz are accepted. Resample the recording.`,
+      { max_sample_rate: max, actual_sample_rate: sampleRate },
+    );
+  }
+}
+
+/** A request for bytes: move on by `skip`, then show the next `peek`, or fewer at the end of the file. */
+type Step = readonly [skip: number, peek: number];
+
+/**
+ * Walks the chunks up to the first sample. Does no I/O itself, so that one parser serves files in memory and streams.
+ */
+function* walkHeader(): Generator<Step, WavHeader | null, Uint8Array> {
+  const riff = yield [0, 12];
   if (riff.length < 12) throw unreadable('it ends within its header');
   let sizeFromDs64: number | null = null;
   let format: PcmFormat | null = null;
+  let skip = riff.length;
 
-  for (let chunks = 0; chunks < MOST_CHUNKS; chunks++) {
-    const head = await reader.read(8);
+  for (let chunks = 0; chunks < MAX_CHUNKS; chunks++) {
+    const head = yield [skip, 8];
     if (head.length < 8) throw unreadable(format ? 'it has no data chunk' : 'it ends before its fmt chunk');
-    const id = String.fromCharCode(...head.subarray(0, 4));
+    const id = ascii(head, 0, 4);
     const size = uint32(head, 4);
+    const body = yield [8, id === 'data' ? 0 : Math.min(size, MAX_FORMAT_BYTES)];
 
     if (id === 'data') {
       if (format === null) throw unreadable('its data chunk comes before its fmt chunk');
       return { format, dataBytes: dataSize(size, sizeFromDs64) };
     }
-    let used = 0;
-    if (id === 'ds64') {
-      const body = await reader.read(Math.min(size, 16));
-      used = body.length;
-      if (used === 16) sizeFromDs64 = uint32(body, 8) + uint32(body, 12) * 2 ** 32;
-    } else if (id === 'fmt ') {
-      const body = await reader.read(Math.min(size, 40));
-      used = body.length;
+    if (id === 'ds64' && body.length >= 16) sizeFromDs64 = uint32(body, 8) + uint32(body, 12) * 2 ** 32;
+    if (id === 'fmt ') {
       format = readFormat(body);
       if (format === null) return null;
     }
-    await reader.skip(size - used);
-    if (size % 2 === 1) await skipPadding(reader);
+    skip = size;
+    if (size % 2 === 1) {
+      // A zero pads chunks of odd length, but some writers forget it.
+      const [next] = yield [size, 1];
+      skip = next === 0 ? 1 : 0;
+    }
   }
-  throw unreadable(`it has more than ${MOST_CHUNKS} chunks before its sound`);
+  throw unreadable(`it has more than ${MAX_CHUNKS} chunks before its sound`);
 }
 
 function readFormat(body: Uint8Array): PcmFormat | null {
@@ -87,8 +164,8 @@ function readFormat(body: Uint8Array): PcmFormat | null {
     if (body.length < 26) throw unreadable('its extensible fmt chunk is cut short');
     tag = uint16(body, 24);
   }
-  if (channels < 1 || channels > MOST_CHANNELS) {
-    throw unreadable(`its header names ${channels} channels, and 1 to ${MOST_CHANNELS} are possible`);
+  if (channels < 1 || channels > MAX_CHANNELS) {
+    throw unreadable(`its header states ${channels} channels; 1 to ${MAX_CHANNELS} are possible`);
   }
   const encoding = encodingOf(tag, bits, frameBytes / channels);
   if (encoding === null) return null;
@@ -101,63 +178,49 @@ function encodingOf(tag: number, bits: number, container: number): Encoding | nu
   if (tag === TAG_FLOAT) {
     if (bits === 32) return 'float32';
     if (bits === 64) return 'float64';
-    throw unreadable(`its floating-point samples have ${bits} bits, and only 32 and 64 are possible`);
+    throw unreadable(`its floating-point samples have ${bits} bits; only 32 and 64 are possible`);
   }
   if (tag !== TAG_PCM) return null;
-  // Samples of 12 or 20 bits stand at the top of a whole number of bytes, at times more than needed.
+  // Samples of 12 or 20 bits fill the top of a whole number of bytes, sometimes more than needed.
   const needed = Math.ceil(bits / 8);
   const bytes = Number.isInteger(container) && container > needed ? container : needed;
   const encoding = bits > 0 && ([null, 'pcm8', 'pcm16', 'pcm24', 'pcm32'] as const)[bytes];
-  if (!encoding) throw unreadable(`its samples have ${bits} bits, and only 8 to 32 are possible`);
+  if (!encoding) throw unreadable(`its samples have ${bits} bits; only 8 to 32 are possible`);
   return encoding;
 }
 
-/** Recorders that were cut off leave 0 or the largest number; RF64 keeps the true size elsewhere. */
+/** An interrupted recorder leaves 0 or the largest number. RF64 keeps the true size in its ds64 chunk. */
 function dataSize(size: number, sizeFromDs64: number | null): number | null {
   const stated = size === OPEN_SIZE && sizeFromDs64 !== null ? sizeFromDs64 : size;
   return stated === 0 || stated === OPEN_SIZE ? null : stated;
 }
 
-/** Chunks of odd length are followed by a zero, except by writers that forget it. */
-async function skipPadding(reader: ByteReader): Promise<void> {
-  const [next] = await reader.peek(1);
-  if (next === 0) await reader.skip(1);
-}
-
-/** The samples of a WAV file whose header was just read, as bytes, piece by piece as they arrive. */
-export async function* readSound(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array> {
-  try {
-    let left = header.dataBytes ?? Infinity;
-    while (left > 0) {
-      const bytes = await reader.readSome(left);
-      if (bytes === null) return;
-      left -= bytes.length;
-      yield bytes;
-      if (left === 0 && (await soundGoesOn(reader, header))) left = Infinity;
-    }
-  } finally {
-    reader.close();
-  }
+/** Bytes after the stated end that `hasUncountedSamples` looks at. */
+function tailBytes({ frameBytes }: PcmFormat): number {
+  return frameBytes + 4;
 }
 
 /**
- * A recorder that crashed may have left the size of an earlier moment in the header. Whatever follows the stated end
- * and is neither another chunk, nor a tag, nor padding is sound that was not counted.
+ * A crashed recorder may leave an outdated size in the header. Bytes after the stated end are samples, unless they are
+ * another chunk, a tag or padding.
  */
-async function soundGoesOn(reader: ByteReader, { format, dataBytes }: WavHeader): Promise<boolean> {
-  const next = await reader.peek(format.frameBytes + 4);
-  if (next.length < format.frameBytes + 4) return false;
-  const paddedBy = (dataBytes ?? 0) % 2;
-  return !isName(next, 0) && !isName(next, paddedBy) && next.some((byte) => byte !== 0);
+function hasUncountedSamples(tail: Uint8Array, { format, dataBytes }: WavHeader): boolean {
+  if (tail.length < tailBytes(format)) return false;
+  const padding = (dataBytes ?? 0) % 2;
+  return !isName(tail, 0) && !isName(tail, padding) && tail.some((byte) => byte !== 0);
 }
 
-/** Chunk names are four letters, tags (`ID3`, `TAG`) have at least three. */
+/** Chunk names have four printable characters, tags (`ID3`, `TAG`) at least three. */
 function isName(bytes: Uint8Array, at: number): boolean {
   return bytes.subarray(at, at + 3).every((byte) => byte >= 0x20 && byte < 0x7f);
 }
 
 function unreadable(reason: string): AudioError {
   return new AudioError('unreadable_audio', `This WAV file cannot be read: ${reason}. Save it again as WAV.`);
+}
+
+function ascii(bytes: Uint8Array, start: number, end: number): string {
+  return String.fromCharCode(...bytes.subarray(start, end));
 }
 
 function uint16(bytes: Uint8Array, at: number): number {

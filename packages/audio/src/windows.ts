@@ -5,19 +5,19 @@ import { RingBuffer } from './ring-buffer.ts';
 export interface AudioWindow {
   readonly index: number;
   readonly channel: number;
-  /** `index * stepSeconds`, also for windows that had to look back. */
+  /** `index * stepSeconds`, also for a last window that reaches back before it. */
   readonly startSeconds: number;
-  /** Where the step ends, which may be before it is full. */
+  /** End of the step; earlier for an incomplete last step. */
   readonly endSeconds: number;
-  /** 16 kHz, a copy of its own. */
+  /** 16 kHz, not shared with other windows. */
   readonly samples: Float32Array<ArrayBuffer>;
 }
 
 /**
- * One window for each started step of each channel, as long as the step. A window that would run past the end looks back,
- * so that it is as long as the others; only a recording shorter than a window gives a shorter one.
+ * Yields one window per started step and channel, as long as the step. The last window reaches back so that it has the
+ * full length; only a recording shorter than a step has a shorter window.
  *
- * A chunk has the samples of every channel, equally many of each. The windows of one step follow each other.
+ * A chunk has equally many samples of every channel. Windows of one step are yielded in order of their channel.
  */
 export async function* windows(
   chunks: AsyncIterable<readonly Float32Array[]>,

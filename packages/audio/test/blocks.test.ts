@@ -20,7 +20,7 @@ async function blocksOf(wav: Uint8Array, mostBytes?: number): Promise<PcmBlock[]
   return collect(cutIntoBlocks(pieces, format, mostBytes));
 }
 
-/** The samples of several files in turn. */
+/** Interleaves the samples of several files. */
 const interleave = (files: readonly Uint8Array[]) => (sampleBytes: number) =>
   Buffer.concat(
     Array.from({ length: (files[0]?.length ?? 0) / sampleBytes }, (_, i) =>
@@ -28,8 +28,8 @@ const interleave = (files: readonly Uint8Array[]) => (sampleBytes: number) =>
     ).flat(),
   );
 
-describe('a recording that is decoded block by block', () => {
-  it('is the same to the last bit as when it is decoded in one piece', async () => {
+describe('block-wise decoding', () => {
+  it('gives bit for bit the same as decoding in one piece', async () => {
     let most = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -45,7 +45,7 @@ describe('a recording that is decoded block by block', () => {
           const wav = whole.subarray(0, Math.max(HEADER_BYTES, whole.length - cut));
           const blocks = await blocksOf(wav, mostBytes);
           most = Math.max(most, blocks.length);
-          // Each of them alone, the last one first: nothing is remembered from one to the next.
+          // Independently, in reverse order: no state is kept between blocks.
           const decoded = blocks.toReversed().flatMap((block) => decodeBlock(structuredClone(block)));
           const { format } = await open(inPieces(wav));
           const data = wav.subarray(HEADER_BYTES, HEADER_BYTES + frames * format.frameBytes);
@@ -61,7 +61,7 @@ describe('a recording that is decoded block by block', () => {
     assert.ok(most > 20, `at most ${most} blocks`);
   });
 
-  it('has each channel apart, to the last bit as if it were a file of its own', async () => {
+  it('of separate channels gives bit for bit the same as one file per channel', async () => {
     for (const [sampleRate, encoding, channels] of [
       [44_100, 'pcm16', 2],
       [8_000, 'mulaw', 3],
@@ -76,16 +76,16 @@ describe('a recording that is decoded block by block', () => {
       const { format, ...rest } = block as PcmBlock;
       const sampleBytes = format.frameBytes;
       const wide = { ...format, channels, frameBytes: sampleBytes * channels };
-      const heard = decodeBlock({ ...rest, format: wide, data: together(sampleBytes), channel: 'each' });
-      assert.equal(heard.length, channels);
+      const decoded = decodeBlock({ ...rest, format: wide, data: together(sampleBytes), channel: 'each' });
+      assert.equal(decoded.length, channels);
       for (const [i, file] of files.entries()) {
         const [expected] = decodeBlock({ ...rest, format, data: file.subarray(HEADER_BYTES) });
-        assert.deepEqual(heard[i], expected);
+        assert.deepEqual(decoded[i], expected);
       }
     }
   });
 
-  it('is cut into blocks of bounded size, whatever its rate and however many channels it has', async () => {
+  it('has a bounded block size for any rate and number of channels', async () => {
     for (const [sampleRate, channels, encoding] of [
       [191_999, 64, 'float64'],
       [192_000, 2, 'float32'],
@@ -102,7 +102,7 @@ describe('a recording that is decoded block by block', () => {
     }
   });
 
-  it('keeps nothing but the block at hand, over two hours', async () => {
+  it('keeps only the current block of two hours of sound in memory', async () => {
     const header = writeWav([], { sampleRate: 16_000, dataSize: 0xffff_ffff });
     const source = {
       size: 2 * 3600 * 32_000,
@@ -120,10 +120,10 @@ describe('a recording that is decoded block by block', () => {
       most = Math.max(most, process.memoryUsage().arrayBuffers);
     }
     assert.equal(seconds, 2 * 3600);
-    assert.ok(most - before < 150e6, `${Math.round((most - before) / 1e6)} MB of 230 MB were kept at once`);
+    assert.ok(most - before < 150e6, `${Math.round((most - before) / 1e6)} MB of 230 MB in memory at once`);
   });
 
-  it('reads no further ahead than one block', async () => {
+  it('reads at most one block ahead', async () => {
     const wav = writeWav(loud, { sampleRate: 16_000 });
     let read = 0;
     const source = inPieces(wav, 1000);
@@ -144,7 +144,7 @@ describe('a recording that is decoded block by block', () => {
     assert.equal(used, loud.length * 2);
   });
 
-  it('is the same however its bytes arrive', async () => {
+  it('does not depend on how the bytes arrive', async () => {
     const wav = writeWav(loud, { sampleRate: 44_100, channels: 2, encoding: 'pcm24' });
     const whole = await decodeAll(await open(inPieces(wav)));
     for (const sizes of [[1, 2, 3, 65_536], [4096], [9999, 7]]) {

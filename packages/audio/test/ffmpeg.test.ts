@@ -9,6 +9,8 @@ import { writeWav } from '@undertone/testing/write-wav';
 import { Slots } from '../src/ffmpeg/slots.ts';
 import {
   AudioError,
+  collectClip,
+  convertClip,
   Ffmpeg,
   type FfmpegOptions,
   findFfmpeg,
@@ -37,7 +39,7 @@ async function converted(name: string, ...options: string[]): Promise<Buffer> {
   return readFile(inFolder(name));
 }
 
-/** A program to run in ffmpeg's place, which notes its process id first. */
+/** A program to run instead of ffmpeg. It writes its process id to a file first. */
 async function program(
   name: string,
   script: string,
@@ -63,8 +65,8 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 async function clip(bytes: Uint8Array, options: FfmpegOptions = {}, signal?: AbortSignal) {
-  const ffmpeg = new Ffmpeg(options);
-  return readClip(await openSound(inPieces(bytes, 3000), { ffmpeg, kind: 'clip', signal }));
+  const { data, format } = await convertClip(bytes, { ffmpeg: new Ffmpeg(options), signal });
+  return readClip(data, format);
 }
 
 describe('recordings in other formats', () => {
@@ -89,14 +91,14 @@ describe('recordings in other formats', () => {
     });
   }
 
-  it('are recognised by their bytes alone, whatever comes first in the stream', async () => {
+  it('are recognised by their bytes, however these arrive', async () => {
     const bytes = await converted('voice.flac');
     const sound = await open(inPieces(bytes, 1, 2, 70_000), new Ffmpeg());
     assert.deepEqual([sound.format.sampleRate, sound.format.channels], [44_100, 1]);
     sound.close();
   });
 
-  it('keep the checks of every recording: rate and length', async () => {
+  it('are checked for rate and length', async () => {
     const low = await converted('low.flac', '-ar', '6000');
     await assert.rejects(clip(low), {
       code: 'sample_rate_too_low',
@@ -106,13 +108,13 @@ describe('recordings in other formats', () => {
     await assert.rejects(clip(short), { code: 'audio_too_short' });
   });
 
-  it('are used up to where they are damaged', async () => {
+  it('are used up to the damaged place', async () => {
     const bytes = await converted('cut.flac');
     const result = await clip(bytes.subarray(0, bytes.length * 0.9));
     assert.ok(result.seconds > 4 && result.seconds < 5);
   });
 
-  it('are refused with a reason, in words that quote nothing from the file', async () => {
+  it('are refused with a reason that quotes nothing from the file', async () => {
     const whole = await converted('named.m4a', '-metadata', 'title=SECRET-TITLE');
     execFileSync('ffmpeg', [
       ...quiet,
@@ -141,7 +143,7 @@ describe('recordings in other formats', () => {
     }
   });
 
-  it('are refused without ffmpeg, saying what to send or install', async () => {
+  it('are refused without ffmpeg, with what to send or install', async () => {
     const wanted = {
       code: 'unsupported_media_type',
       message: /This server reads only WAV until ffmpeg is installed on it\. Send WAV, or install ffmpeg/,
@@ -168,7 +170,7 @@ describe('the ffmpeg process', () => {
     assert.match((await findFfmpeg()) ?? '', /ffmpeg$/);
   });
 
-  it('is not found where there is none', async () => {
+  it('is not found if there is none', async () => {
     const { PATH } = process.env;
     Object.assign(process.env, { PATH: folder });
     try {
@@ -178,7 +180,7 @@ describe('the ffmpeg process', () => {
     }
   });
 
-  it('is noticed when it is installed later', async () => {
+  it('is found when it is installed later', async () => {
     const flac = await converted('later.flac');
     const found = (await findFfmpeg()) ?? '';
     const { PATH } = process.env;
@@ -194,7 +196,7 @@ describe('the ffmpeg process', () => {
     }
   });
 
-  it('ends when the caller aborts, even while the source hangs', async () => {
+  it('is killed on abort, even while the source hangs', async () => {
     const { path, isRunning } = await program('sleeper', 'exec sleep 60');
     const abort = new AbortController();
     const hanging = {
@@ -212,14 +214,14 @@ describe('the ffmpeg process', () => {
     await until(async () => !(await isRunning()));
   });
 
-  it('ends when it gives more than a clip may be', async () => {
+  it('is killed when its output is too long for a clip', async () => {
     await writeFile(inFolder('open.wav'), writeWav([], { dataSize: 0xffff_ffff }));
     const { path, isRunning } = await program('flood', `cat ${inFolder('open.wav')}; exec cat /dev/zero`);
     await assert.rejects(clip(Buffer.from('fLaC....'), { path }), { code: 'audio_too_long' });
     await until(async () => !(await isRunning()));
   });
 
-  it('ends when it is stuck', async () => {
+  it('is killed when it is stuck', async () => {
     const { path, isRunning } = await program('stuck', 'exec sleep 60');
     await assert.rejects(clip(Buffer.from('fLaC....'), { path, stallMs: 100 }), {
       code: 'unreadable_audio',
@@ -228,14 +230,14 @@ describe('the ffmpeg process', () => {
     assert.equal(await isRunning(), false);
   });
 
-  it('is not taken for stuck while the recording is slow to arrive or to be used', async (t) => {
+  it('is not considered stuck while its input or the consumer of its output is slow', async (t) => {
     const bytes = await converted('slow.flac');
     t.mock.timers.enable({ apis: ['setInterval'] });
     const slowly = {
       size: bytes.length,
       async *read() {
         yield bytes.subarray(0, 5000);
-        // As many seconds as the watch allows, many times over, while ffmpeg waits for more.
+        // Many times the stall limit, while ffmpeg waits for input.
         t.mock.timers.tick(60_000);
         yield bytes.subarray(5000);
       },
@@ -248,7 +250,7 @@ describe('the ffmpeg process', () => {
     assert.equal(length, 5 * 44_100 * 4);
   });
 
-  it('passes on what broke the source', async () => {
+  it('passes on an error of the source', async () => {
     const bytes = await converted('broken.flac');
     const broken = {
       size: bytes.length,
@@ -257,11 +259,11 @@ describe('the ffmpeg process', () => {
         throw new Error('connection reset');
       },
     };
-    const reading = open(broken, new Ffmpeg()).then(readClip);
+    const reading = open(broken, new Ffmpeg()).then(({ pieces, format }) => collectClip(pieces, format));
     await assert.rejects(reading, { message: 'connection reset' });
   });
 
-  it('leaves its slot when it cannot be started, however that fails', async () => {
+  it('frees its slot when it cannot be started, for any reason', async () => {
     const slots = new Slots(1);
     const flac = await converted('spawn.flac');
     await writeFile(inFolder('unusable'), 'not a program');
@@ -270,7 +272,7 @@ describe('the ffmpeg process', () => {
       const error = Object.assign(new Error(`spawn ${code}`), { code });
       const fail = (): ReturnType<typeof spawn> => {
         if (isThrown) throw error;
-        // As Node does it: a child without a process, and the error a moment later.
+        // Like Node: a child without a process, and the error later.
         const child = spawn(inFolder('nowhere'));
         const emit = child.emit.bind(child);
         child.emit = (name: string, ...values: unknown[]) =>
@@ -294,7 +296,7 @@ describe('the ffmpeg process', () => {
     assert.equal((await clip(flac, { slots })).seconds, 5);
   });
 
-  it('runs a few times at once; some wait, the rest are told to come back', async () => {
+  it('has a concurrency limit: some clips wait, the rest are refused', async () => {
     const { path } = await program('busy', 'exec sleep 60');
     const slots = new Slots(4);
     const abort = new AbortController();
@@ -313,7 +315,7 @@ describe('the ffmpeg process', () => {
   });
 });
 
-/** Codecs shift a recording by some milliseconds; the best match among all shifts up to 80 ms. */
+/** Codecs shift a recording by some milliseconds: the best match among shifts up to 80 ms. */
 function bestMatch(samples: Float32Array): number {
   const expected = voice(5, 16_000).subarray(16_000, 24_000);
   let best = -Infinity;

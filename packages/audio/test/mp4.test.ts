@@ -55,13 +55,13 @@ describe('the index of an MP4 file', () => {
     });
   }
 
-  it('is found behind a sound box with a 64-bit size and others between', async () => {
+  it('is found after a sound box with a 64-bit size and other boxes', async () => {
     const long = longBox('mdat', Buffer.from('the sound of a voice'));
     const sent = await stream(Buffer.concat([start, box('free'), long, box('skip'), index([pieceAt])]));
     assert.ok(sent.indexOf('moov') < sent.indexOf('mdat'));
   });
 
-  it('stays where it is when it comes first, is missing, or what follows makes no sense', async () => {
+  it('is not moved if it comes first, is missing or invalid', async () => {
     for (const file of [
       Buffer.concat([start, index([0]), sound]),
       Buffer.concat([start, sound]),
@@ -72,7 +72,7 @@ describe('the index of an MP4 file', () => {
     }
   });
 
-  it('is read alone: the sound between is not fetched for it', async () => {
+  it('is read without reading the sound before it', async () => {
     const long = Buffer.concat([start, box('mdat', Buffer.alloc(5_000_000)), index([pieceAt])]);
     const source = memorySource(long);
     const reads: number[] = [];
@@ -91,7 +91,7 @@ describe('the index of an MP4 file', () => {
     await sent.return(undefined);
   });
 
-  it('is refused when it is enormous or has a million parts, before they are walked through', async () => {
+  it('is refused if it is too large or has too many boxes', async () => {
     const parts = Buffer.concat(new Array(1_000_000).fill(box('trak')));
     for (const body of [Buffer.alloc(33 * 1024 * 1024), parts]) {
       const file = Buffer.concat([start, sound, box('moov', body)]);
@@ -99,7 +99,7 @@ describe('the index of an MP4 file', () => {
     }
   });
 
-  it('is moved or left alone, never losing a byte, in any damaged file', async () => {
+  it('of a damaged file is moved or not, without losing a byte', async () => {
     const file = Buffer.concat([start, sound, index([pieceAt, 0xffff_ffff, 0]), index([1], 'co64')]);
     await fc.assert(
       fc.asyncProperty(

@@ -13,12 +13,12 @@ const realRates = [
 ];
 const oddRates = [8001, 12_345, 15_999, 44_101, 47_999, 191_999];
 
-/** Where the filter's start and end transients are over. */
+/** Without the transients of the filter at start and end. */
 const settled = (samples: Float32Array): [number, number] => [800, samples.length - 800];
 
 describe('the resampler', () => {
   for (const rate of [...realRates, ...oddRates]) {
-    it(`keeps tones of the pass band from ${rate} Hz to 16 kHz, in place and in strength, to 100 dB`, () => {
+    it(`keeps phase and amplitude of pass-band tones from ${rate} Hz, to 100 dB`, () => {
       const edge = Math.min(rate, 16_000) / 2;
       for (const share of [0.02, 0.25, 0.6, 0.9]) {
         const output = resampleAll(sine(0.5, rate, share * edge), rate);
@@ -29,7 +29,7 @@ describe('the resampler', () => {
   }
 
   for (const rate of [...realRates, ...oddRates].filter((rate) => rate > 16_000)) {
-    it(`removes what 16 kHz cannot hold from ${rate} Hz recordings by 100 dB`, () => {
+    it(`attenuates aliases of ${rate} Hz recordings by 100 dB`, () => {
       for (const frequency of [8000, 8100, 8800, 11_000, 15_900, 16_100, 24_100, 40_000, 79_900, 95_900]) {
         if (frequency >= rate / 2) continue;
         const input = sine(0.5, rate, frequency, 0.9);
@@ -40,7 +40,7 @@ describe('the resampler', () => {
     });
   }
 
-  it('gives any part of the output from the samples it names, as it is in the whole', () => {
+  it('computes any part of the output from the frames that framesFor names', () => {
     const noise = random(7);
     const input = Float32Array.from({ length: 300_000 }, () => noise() * 2 - 1);
     fc.assert(
@@ -69,19 +69,19 @@ describe('the resampler', () => {
     );
   });
 
-  it('hands 16 kHz through untouched', () => {
+  it('leaves 16 kHz unchanged', () => {
     const input = sine(0.2, 16_000, 440);
     assert.deepEqual(resampleAll(input, 16_000), input);
   });
 
-  it('gives the same again after its room for filters was used up by many other rates', () => {
+  it('gives the same result after its filter cache overflowed', () => {
     const input = sine(0.3, 44_100, 700);
     const before = resampleAll(input, 44_100);
     for (let rate = 20_011; rate < 20_060; rate++) resampleAll(sine(0.02, rate, 300), rate);
     assert.deepEqual(resampleAll(input, 44_100), before);
   });
 
-  it('runs the kernel that its source describes', async () => {
+  it('uses a binary that matches polyphase.wat', async () => {
     assert.deepEqual(new Uint8Array(await readFile(polyphaseBinary)), await compilePolyphase());
   });
 });

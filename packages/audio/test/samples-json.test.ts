@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { AudioError, readSamplesJson } from '../src/index.ts';
 
 const read = (text: string): number[] => [...readSamplesJson(Buffer.from(text))];
-/** Four seconds; what a test is about comes first. */
+/** Four seconds that start with the values under test. */
 const four = (list: readonly number[]): number[] => [...list, ...new Array(4 * 44_100).fill(0)];
 const clipped = (list: readonly number[]): number[] => [
   ...Float32Array.from(list, (value) => Math.max(-1, Math.min(1, value))),
 ];
 
-describe('prepared samples', () => {
-  it('are read from an object and from a JSON string of it, values a little over 1 clipped', () => {
+describe('JSON samples', () => {
+  it('are read from an object or a JSON string of it; values slightly over 1 are clipped', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: -2, max: 2, noNaN: true }), { maxLength: 300 }),
@@ -37,7 +37,7 @@ describe('prepared samples', () => {
     assert.deepEqual(read(`  "${escaped}"\n`).slice(0, 3), [0.5, -0.25, 0]);
   });
 
-  it('are refused with what is wrong and what to send, without a word of what came', () => {
+  it('are refused with the mistake and what to send, without quoting the body', () => {
     for (const [text, message] of [
       ['', /^The body is not valid JSON\. Send \{"payload": \[\[0\.01, -0\.02, \.\.\.\]\]\}/],
       ['{"payload": [[0.1, SECRET]]}', /not valid JSON/],
@@ -78,7 +78,7 @@ describe('prepared samples', () => {
     assert.equal(read(payload(10)).length, 441_000);
   });
 
-  it('are refused before they are parsed where that would take a hundred times their size in memory', (t) => {
+  it('are refused before parsing if that would take a hundred times their size in memory', (t) => {
     const escaped = (text: string) =>
       JSON.stringify(text).replaceAll('[', '\\u005b').replaceAll(',', '\\u002c');
     const brackets = `{"payload":[${'[],'.repeat(200)}[]]}`;
@@ -96,7 +96,7 @@ describe('prepared samples', () => {
     }
   });
 
-  it('are refused or mean the same to JSON.parse, in 300 mutations', () => {
+  it('are refused or read as by JSON.parse, in 300 mutations', () => {
     const zeros = ',0'.repeat(4 * 44_100);
     const mutated = fc
       .tuple(fc.boolean(), fc.nat(45), fc.nat(4), fc.string({ maxLength: 4 }))

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { type Kind, Slots } from '../src/ffmpeg/slots.ts';
 
-/** Takes slots and notes the order in which they were got. */
+/** Takes slots and records the order in which they were granted. */
 function taker(slots: Slots) {
   const got: string[] = [];
   const free = new Map<string, () => void>();
@@ -15,8 +15,8 @@ function taker(slots: Slots) {
   return { got, take, free: (name: string) => free.get(name)?.() };
 }
 
-describe('the slots of ffmpeg', () => {
-  it('are never all taken by long recordings: a clip finds one at once', async () => {
+describe('ffmpeg slots', () => {
+  it('are never all taken by long recordings', async () => {
     const { got, take } = taker(new Slots(4));
     for (const name of ['r1', 'r2', 'r3', 'r4']) void take('recording', name);
     await take('clip', 'c1');
@@ -24,7 +24,7 @@ describe('the slots of ffmpeg', () => {
     assert.deepEqual(got, ['r1', 'r2', 'c1', 'c2']);
   });
 
-  it('go to waiting clips first, then to waiting recordings', async () => {
+  it('go to waiting clips before waiting recordings', async () => {
     const { got, take, free } = taker(new Slots(2));
     await take('recording', 'r1');
     await take('clip', 'c1');
@@ -50,7 +50,7 @@ describe('the slots of ffmpeg', () => {
     assert.equal(waiting.length, 64);
   });
 
-  it('are left by whoever aborts while waiting', async () => {
+  it('are not given to aborted waiters', async () => {
     const { got, take, free } = taker(new Slots(2));
     await take('clip', 'c1');
     await take('clip', 'c2');

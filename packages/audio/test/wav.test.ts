@@ -17,11 +17,11 @@ import {
 const open = (wav: Uint8Array): Promise<Sound> => openSource(inPieces(wav, 4096));
 const read = async (wav: Uint8Array): Promise<Float32Array> => decodeAll(await open(wav));
 
-/** At 16 kHz nothing is resampled, so samples come back as they went in. */
+/** At 16 kHz nothing is resampled, so samples stay unchanged. */
 const tone = sine(0.25, 16_000, 440);
 const at16k = { sampleRate: 16_000 };
 
-/** How faithful each encoding is, in dB for a half-scale tone. */
+/** Signal-to-noise ratio of each encoding, in dB for a half-scale tone. */
 const fidelity = {
   pcm8: 40,
   pcm16: 85,
@@ -44,7 +44,7 @@ function rejectsWith(code: string, message: RegExp, figures: Record<string, numb
 }
 
 describe('a WAV file', () => {
-  it('is not disturbed by others of every kind that are read at the same time', async () => {
+  it('is not affected by others that are read concurrently', async () => {
     const files = encodings.flatMap((encoding, nth) =>
       [16_000, 44_100].map((sampleRate) =>
         writeWav(sine(0.5, sampleRate, 200 + 100 * nth), { sampleRate, encoding }),
@@ -56,7 +56,7 @@ describe('a WAV file', () => {
   });
 
   for (const encoding of encodings) {
-    it(`comes back as it was written: ${encoding}, in every container, mono and not, cut anywhere`, async () => {
+    it(`is read as written: ${encoding}, any container, channels and pieces`, async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.constantFrom('RIFF' as const, 'RF64' as const, 'BW64' as const),
@@ -82,14 +82,14 @@ describe('a WAV file', () => {
     });
   }
 
-  it('is read to the last full-scale value in integer encodings', async () => {
+  it('is exact at full scale in integer encodings', async () => {
     const edges = [-1, -0.5, 0, 0.5, 1 - 2 ** -7];
     for (const encoding of ['pcm8', 'pcm16', 'pcm24', 'pcm32'] as const) {
       assert.deepEqual([...(await read(writeWav(edges, { ...at16k, encoding })))], edges);
     }
   });
 
-  it('has its A-law and mu-law codes expanded exactly as ffmpeg does, all 256 of them', async () => {
+  it('expands all A-law and mu-law codes exactly as ffmpeg does', async () => {
     const codes = Uint8Array.from({ length: 256 }, (_, code) => code);
     for (const encoding of ['alaw', 'mulaw'] as const) {
       const wav = writeWav(new Float32Array(256), { ...at16k, encoding });
@@ -101,7 +101,7 @@ describe('a WAV file', () => {
       });
       const expected = new Int16Array(new Uint8Array(theirs).buffer);
       assert.deepEqual(
-        [...(await read(wav))].map((value) => value + 0), // there are two zeros, one of them negative
+        [...(await read(wav))].map((value) => value + 0), // turns -0 into 0
         [...expected].map((value) => value / 32_768),
       );
     }
@@ -114,7 +114,7 @@ describe('a WAV file', () => {
     assert.deepEqual([...(await read(wav))], [0.125, 0.75]);
   });
 
-  it('may hold 20 bits in 24 and 24 bits in 32, as converters write them', async () => {
+  it('may have 20 bits in 24 and 24 bits in 32', async () => {
     const twenty = writeWav(tone, { ...at16k, encoding: 'pcm24' });
     twenty.writeUInt16LE(20, 34);
     const padded = writeWav(tone, { ...at16k, encoding: 'pcm32' });
@@ -127,9 +127,9 @@ describe('a WAV file', () => {
     ['zero', 0],
     ['0xFFFFFFFF', 0xffff_ffff],
     ['larger than the file', 0x7fff_fff0],
-    ['of an earlier moment', 2000],
+    ['outdated', 2000],
   ] as const) {
-    it(`is read to its end where the recorder left a data size that is ${what}`, async () => {
+    it(`is read to its end if its data size is ${what}`, async () => {
       const noise = random(11);
       const loud = Float32Array.from({ length: 4000 }, () => (noise() > 0.5 ? 0.9 : -0.9));
       const samples = await read(writeWav(loud, { ...at16k, dataSize }));
@@ -138,7 +138,7 @@ describe('a WAV file', () => {
     });
   }
 
-  it('is not taken for sound where tags and padding follow the stated end', async () => {
+  it('does not read tags and padding after the stated end as sound', async () => {
     const wav = writeWav(tone, at16k);
     for (const tail of [
       Buffer.from('ID3\x04\x00 a tag'),
@@ -150,24 +150,24 @@ describe('a WAV file', () => {
     }
   });
 
-  it('is read without the zero that should pad odd chunks, where its writer forgot it', async () => {
+  it('may lack the padding of odd chunks', async () => {
     const wav = writeWav(tone, { ...at16k, before: [['note', Buffer.from('abc')]] });
     const unpadded = Buffer.concat([wav.subarray(0, 47), wav.subarray(48)]);
     assert.equal((await read(unpadded)).length, tone.length);
   });
 
-  it('gives what is there when it was cut short, down to the last whole sample', async () => {
+  it('is read up to the last whole frame if it is truncated', async () => {
     const wav = writeWav(tone, { ...at16k, channels: 2 });
     const samples = await read(wav.subarray(0, wav.length - 4001));
     assert.equal(samples.length, tone.length - 1001);
   });
 
-  it('is clipped where floating-point peaks go over full scale', async () => {
+  it('is clipped if floating-point peaks exceed full scale', async () => {
     const wav = writeWav([0.5, 1.25, -3, -0.5], { ...at16k, encoding: 'float32' });
     assert.deepEqual([...(await read(wav))], [0.5, 1, -1, -0.5]);
   });
 
-  it('is refused when floating-point samples are not numbers, or on another scale', async () => {
+  it('is refused if floating-point samples are not numbers or not scaled to 1', async () => {
     for (const [value, words] of [
       [Number.NaN, /not numbers/],
       [Number.POSITIVE_INFINITY, /not numbers/],
@@ -200,7 +200,7 @@ describe('a WAV file', () => {
     for (const sampleRate of [8000, 192_000]) await open(writeWav(tone, { sampleRate }));
   });
 
-  it('is refused with its fault named', async () => {
+  it('is refused with the reason if it is invalid', async () => {
     const wav = writeWav(tone, at16k);
     const changed = (at: number, value: number): Buffer => {
       const copy = Buffer.from(wav);
@@ -224,10 +224,10 @@ describe('a WAV file', () => {
   });
 });
 
-describe('the same sound', () => {
+describe('the same recording', () => {
   const reference = voice(1, 16_000);
   for (const sampleRate of [8000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 96_000, 192_000]) {
-    it(`is nearly the same signal from ${sampleRate} Hz in any depth, mono or stereo`, async () => {
+    it(`gives nearly the same samples from ${sampleRate} Hz in any depth, mono or stereo`, async () => {
       for (const [encoding, atLeast] of [
         ['pcm16', 80],
         ['pcm24', 105],

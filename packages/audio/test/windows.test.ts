@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type AudioWindow, windows } from '../src/index.ts';
 import { collect } from './support/sounds.ts';
 
-/** Samples that tell their own place. */
+/** Samples whose values are their positions. */
 const counting = (length: number): Float32Array => Float32Array.from({ length }, (_, i) => i);
 
 async function* cut(samples: Float32Array, sizes: readonly number[]): AsyncGenerator<Float32Array> {
@@ -22,8 +22,8 @@ async function* oneChannel(chunks: AsyncIterable<Float32Array>): AsyncGenerator<
   for await (const chunk of chunks) yield [chunk];
 }
 
-describe('windows over a stream', () => {
-  it('are one for each started step, all of one length, whatever the length and the chunks', async () => {
+describe('windows', () => {
+  it('there is one per started step, all of one length, for any recording and chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 400_000 }),
@@ -49,7 +49,7 @@ describe('windows over a stream', () => {
     );
   });
 
-  it('count a tail from 0.1 s on, and look back for it', async () => {
+  it('a tail of at least 0.1 s has a window that reaches back', async () => {
     assert.equal((await windowsOf(160_000, 5)).length, 2);
     assert.equal((await windowsOf(161_599, 5)).length, 2);
     const [, , last] = await windowsOf(161_600, 5);
@@ -57,14 +57,14 @@ describe('windows over a stream', () => {
     assert.deepEqual([last?.samples.length, last?.samples[0]], [80_000, 81_600]);
   });
 
-  it('are shorter only where the whole recording is', async () => {
+  it('are shorter only if the whole recording is', async () => {
     const [only, ...others] = await windowsOf(30_000, 5);
     assert.equal(only?.samples.length, 30_000);
     assert.equal(others.length, 0);
     assert.equal((await windowsOf(1599, 5)).length, 0);
   });
 
-  it('are as many for each step as there are channels, each with its own samples', async () => {
+  it('there is one per step and channel', async () => {
     async function* twoChannels(): AsyncGenerator<Float32Array[]> {
       for await (const chunk of cut(counting(170_000), [33_333])) {
         yield [chunk, chunk.map((value) => -value)];
@@ -90,7 +90,7 @@ describe('windows over a stream', () => {
     assert.equal(second?.samples[0], 80_000);
   });
 
-  it('need a step that is a length of time', async () => {
+  it('an invalid step is refused', async () => {
     for (const stepSeconds of [0, -5, Number.NaN])
       await assert.rejects(windowsOf(9, stepSeconds), RangeError);
   });

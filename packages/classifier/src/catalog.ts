@@ -1,46 +1,67 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { type Static, Type } from 'typebox';
+import Value from 'typebox/value';
 import { ModelFilesError } from './errors.ts';
 
-/** What was measured on voices that training never heard. All shares lie between 0 and 1. */
-export interface Figures {
-  uar: number;
-  accuracy: number;
-  macro_f1: number;
-  ece: number;
-  split: string;
-  /** UAR by corpus: new speakers of corpora that were trained on. */
-  new_speakers: Record<string, number>;
-  /** UAR by corpus: corpora that were not trained on. If these weights were, a model of a shorter run without it is measured. */
-  never_heard: Record<string, number>;
-}
+/** TypeBox fills in defaults within the values of a record only if these have a default too. */
+const RECORD_VALUE = { default: {} };
+const Text = Type.String({ minLength: 1 });
+const Share = Type.Number({ minimum: 0, maximum: 1 });
+/** UAR by corpus. */
+const ByCorpus = Type.Record(Type.String(), Share, { default: {} });
 
-export interface ModelEntry {
-  id: string;
+/** Measured on speakers that are not in the training data. */
+const Figures = Type.Object(
+  {
+    uar: Share,
+    accuracy: Share,
+    macro_f1: Share,
+    ece: Share,
+    split: Text,
+    /** New speakers of the training corpora. */
+    new_speakers: ByCorpus,
+    /** Corpora outside the training data. If these weights were trained on one, a shorter run without it is measured. */
+    never_heard: ByCorpus,
+  },
+  RECORD_VALUE,
+);
+
+const ModelEntry = Type.Object({
+  id: Text,
   /** In the order of the graph's output. */
-  emotions: string[];
-}
+  emotions: Type.Array(Text, { minItems: 2, uniqueItems: true }),
+});
 
-export interface WeightsEntry {
-  file: string;
-  bytes: number;
-  sha256: string;
-  licence: string;
-  commercial_use: boolean;
-  summary: string;
-  /** By model id; a model without an entry was not measured with these weights. */
-  figures: Record<string, Figures>;
-}
+const WeightsEntry = Type.Object(
+  {
+    /** Name of a file beside catalog.json. */
+    file: Type.String({ pattern: '^[^/\\\\]+$' }),
+    bytes: Type.Integer({ minimum: 1 }),
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    licence: Text,
+    commercial_use: Type.Boolean(),
+    summary: Text,
+    /** By model id. A model without an entry was not measured with these weights. */
+    figures: Type.Record(Type.String(), Figures),
+  },
+  RECORD_VALUE,
+);
 
-export interface Catalog {
-  version: string;
-  models: ModelEntry[];
-  weights: Record<string, WeightsEntry>;
-}
+const Catalog = Type.Object({
+  version: Text,
+  models: Type.Array(ModelEntry, { minItems: 1 }),
+  weights: Type.Record(Type.String(), WeightsEntry, { minProperties: 1 }),
+});
+
+export type Figures = Static<typeof Figures>;
+export type ModelEntry = Static<typeof ModelEntry>;
+export type WeightsEntry = Static<typeof WeightsEntry>;
+export type Catalog = Static<typeof Catalog>;
 
 export const DEFAULT_MODELS_DIR: string = fileURLToPath(new URL('../models', import.meta.url));
 
@@ -49,24 +70,20 @@ const HOW_TO_FIX =
 
 export async function readCatalog(modelsDir: string = DEFAULT_MODELS_DIR): Promise<Catalog> {
   const path = join(modelsDir, 'catalog.json');
-  let text: string;
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw unreadable('model catalogue', path, cause);
+  });
+  let json: unknown;
   try {
-    text = await readFile(path, 'utf8');
-  } catch (cause) {
-    throw new ModelFilesError(
-      `The model catalogue ${path} cannot be read (${reason(cause)}). ${HOW_TO_FIX}`,
-      {
-        cause,
-      },
-    );
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
+    json = JSON.parse(text);
   } catch (cause) {
     throw new ModelFilesError(`${path} is not JSON (${reason(cause)}). ${HOW_TO_FIX}`, { cause });
   }
-  return asCatalog(value, path);
+  const catalog = Value.Default(Catalog, json);
+  if (Value.Check(Catalog, catalog)) return catalog;
+  const [error] = Value.Errors(Catalog, catalog);
+  const field = error?.instancePath.slice(1).replaceAll('/', '.') || 'the file';
+  throw new ModelFilesError(`${path}: ${field} ${error?.message}. ${HOW_TO_FIX}`);
 }
 
 export function pickWeights(catalog: Catalog, name: string): WeightsEntry {
@@ -78,20 +95,15 @@ export function pickWeights(catalog: Catalog, name: string): WeightsEntry {
   return entry;
 }
 
-/** Checks size and SHA-256 against the catalogue, so that a half-fetched file is named here and not by the runtime. */
+/** Returns the path. Checks size and SHA-256, so that an incomplete download is reported here and not by the runtime. */
 export async function verifyWeights(modelsDir: string, entry: WeightsEntry): Promise<string> {
   const path = join(modelsDir, entry.file);
-  let size: number;
-  try {
-    size = (await stat(path)).size;
-  } catch (cause) {
-    throw new ModelFilesError(`The model file ${path} cannot be read (${reason(cause)}). ${HOW_TO_FIX}`, {
-      cause,
-    });
-  }
+  const { size } = await stat(path).catch((cause: unknown) => {
+    throw unreadable('model file', path, cause);
+  });
   if (size !== entry.bytes) {
     throw new ModelFilesError(
-      `The model file ${path} has ${size} bytes where catalog.json says ${entry.bytes}: the copy is incomplete or another version. ${HOW_TO_FIX}`,
+      `The model file ${path} has ${size} bytes; catalog.json states ${entry.bytes}. The copy is incomplete or another version. ${HOW_TO_FIX}`,
     );
   }
   const hash = createHash('sha256');
@@ -99,97 +111,16 @@ export async function verifyWeights(modelsDir: string, entry: WeightsEntry): Pro
   const actual = hash.digest('hex');
   if (actual !== entry.sha256) {
     throw new ModelFilesError(
-      `The model file ${path} has SHA-256 ${actual} where catalog.json says ${entry.sha256}: it is damaged or another version. ${HOW_TO_FIX}`,
+      `The model file ${path} has SHA-256 ${actual}; catalog.json states ${entry.sha256}. It is damaged or another version. ${HOW_TO_FIX}`,
     );
   }
   return path;
 }
 
-function asCatalog(value: unknown, path: string): Catalog {
-  const root = object<'version' | 'models' | 'weights'>(value, path, 'the file');
-  const models = root.models;
-  if (!Array.isArray(models) || models.length === 0) wrong(path, 'models', 'a list with at least one model');
-  const weights = Object.entries(object(root.weights, path, 'weights'));
-  if (weights.length === 0) wrong(path, 'weights', 'an object with at least one entry');
-  return {
-    version: string(root.version, path, 'version'),
-    models: models.map((model, i) => asModel(model, path, `models[${i}]`)),
-    weights: Object.fromEntries(
-      weights.map(([name, entry]) => [name, asWeights(entry, path, `weights.${name}`)]),
-    ),
-  };
-}
-
-function asModel(value: unknown, path: string, at: string): ModelEntry {
-  const model = object<keyof ModelEntry>(value, path, at);
-  const emotions = model.emotions;
-  if (!Array.isArray(emotions) || emotions.length < 2 || new Set(emotions).size !== emotions.length) {
-    wrong(path, `${at}.emotions`, 'a list of two or more different names');
-  }
-  return {
-    id: string(model.id, path, `${at}.id`),
-    emotions: emotions.map((emotion, i) => string(emotion, path, `${at}.emotions[${i}]`)),
-  };
-}
-
-function asWeights(value: unknown, path: string, at: string): WeightsEntry {
-  const entry = object<keyof WeightsEntry>(value, path, at);
-  const file = string(entry.file, path, `${at}.file`);
-  if (basename(file) !== file) wrong(path, `${at}.file`, 'the name of a file beside catalog.json');
-  const sha256 = string(entry.sha256, path, `${at}.sha256`);
-  if (!/^[0-9a-f]{64}$/.test(sha256)) wrong(path, `${at}.sha256`, '64 lower-case hexadecimal digits');
-  const bytes = entry.bytes;
-  if (!Number.isSafeInteger(bytes) || (bytes as number) <= 0)
-    wrong(path, `${at}.bytes`, 'a positive integer');
-  const commercial = entry.commercial_use;
-  if (typeof commercial !== 'boolean') wrong(path, `${at}.commercial_use`, 'true or false');
-  const figures = Object.entries(object(entry.figures, path, `${at}.figures`));
-  return {
-    file,
-    bytes: bytes as number,
-    sha256,
-    licence: string(entry.licence, path, `${at}.licence`),
-    commercial_use: commercial,
-    summary: string(entry.summary, path, `${at}.summary`),
-    figures: Object.fromEntries(figures.map(([id, f]) => [id, asFigures(f, path, `${at}.figures.${id}`)])),
-  };
-}
-
-function asFigures(value: unknown, path: string, at: string): Figures {
-  const figures = object<keyof Figures>(value, path, at);
-  const share = (number: unknown, key: string): number => {
-    if (typeof number !== 'number' || !(number >= 0 && number <= 1)) {
-      wrong(path, `${at}.${key}`, 'a number from 0 to 1');
-    }
-    return number;
-  };
-  const byCorpus = (key: 'new_speakers' | 'never_heard'): Record<string, number> => {
-    const entries = Object.entries(object(figures[key] ?? {}, path, `${at}.${key}`));
-    return Object.fromEntries(entries.map(([corpus, uar]) => [corpus, share(uar, `${key}.${corpus}`)]));
-  };
-  return {
-    uar: share(figures.uar, 'uar'),
-    accuracy: share(figures.accuracy, 'accuracy'),
-    macro_f1: share(figures.macro_f1, 'macro_f1'),
-    ece: share(figures.ece, 'ece'),
-    split: string(figures.split, path, `${at}.split`),
-    new_speakers: byCorpus('new_speakers'),
-    never_heard: byCorpus('never_heard'),
-  };
-}
-
-function object<Key extends string>(value: unknown, path: string, at: string): { [K in Key]?: unknown } {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) wrong(path, at, 'an object');
-  return value;
-}
-
-function string(value: unknown, path: string, at: string): string {
-  if (typeof value !== 'string' || value === '') wrong(path, at, 'a text that is not empty');
-  return value;
-}
-
-function wrong(path: string, at: string, wanted: string): never {
-  throw new ModelFilesError(`${path}: ${at} must be ${wanted}. ${HOW_TO_FIX}`);
+function unreadable(what: string, path: string, cause: unknown): ModelFilesError {
+  return new ModelFilesError(`The ${what} ${path} cannot be read (${reason(cause)}). ${HOW_TO_FIX}`, {
+    cause,
+  });
 }
 
 function reason(error: unknown): string {

@@ -1,4 +1,4 @@
-/** The queue is full. Nothing was started: trying again later is safe. */
+/** The queue is full. Nothing was started, so a retry is safe. */
 export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
   readonly retryAfterSeconds: number;
@@ -10,26 +10,26 @@ export class OverloadedError extends Error {
   }
 }
 
-/** A file in the models folder is missing, damaged or not what its catalogue says. The message says how to fix it. */
+/** A file in the models folder is missing, damaged or does not match its catalogue. The message says how to fix it. */
 export class ModelFilesError extends Error {
   override readonly name = 'ModelFilesError';
 }
 
-/** No inference thread is alive and none can be started. */
+/** No inference thread is running and none can be started. */
 export class NoThreadsError extends Error {
   override readonly name = 'NoThreadsError';
 }
 
-/** Two threads were lost over this very work. */
+/** Two threads were lost during the same task. */
 export class WorkerFailedError extends Error {
   override readonly name = 'WorkerFailedError';
 }
 
-/** Work that came after close(). */
+/** Work submitted after close(). */
 export class ClosedError extends Error {
   override readonly name = 'ClosedError';
 
   constructor() {
-    super('The classifier is closed and takes no new work');
+    super('The classifier is closed and accepts no new work');
   }
 }

@@ -4,8 +4,8 @@ import type { ModelEntry } from './catalog.ts';
 import {
   Activity,
   type FromThread,
-  type Outcome,
   type Task,
+  type TaskOutput,
   type ThreadData,
   type ToThread,
 } from './protocol.ts';
@@ -13,16 +13,17 @@ import {
 export interface ThreadOptions {
   modelPath: string;
   models: readonly ModelEntry[];
-  /** A thread that works longer than this on one task counts as lost. */
-  stuckAfterMs: number;
 }
 
-/** The thread ended, or got stuck, over a task; another thread may try it again. */
+/** A thread that needs longer for one task counts as lost. */
+const STUCK_AFTER_MS = 30_000;
+
+/** The thread ended or got stuck during a task. Another thread may retry it. */
 export class ThreadLostError extends Error {
   override readonly name = 'ThreadLostError';
 }
 
-/** Of all threads that run. When the process ends (process.exit, an uncaught error) the runtime gets time to return. */
+/** Activities of all running threads. At process exit the ONNX runtime gets time to return, see `Activity`. */
 const activities = new Set<Int32Array<SharedArrayBuffer>>();
 process.on('exit', () => {
   for (const activity of activities) Atomics.wait(activity, 0, Activity.Busy, 5_000);
@@ -30,20 +31,19 @@ process.on('exit', () => {
 
 interface InFlight {
   id: number;
-  promise: Promise<Outcome>;
-  resolve: (outcome: Outcome) => void;
+  promise: Promise<TaskOutput>;
+  resolve: (output: TaskOutput) => void;
   reject: (error: Error) => void;
   timer: NodeJS.Timeout;
 }
 
-/** The main thread's end of one inference thread, which does one task at a time. */
+/** The main thread's handle of one inference thread, which runs one task at a time. */
 export class InferenceThread {
-  /** Settles once, when the thread can no longer be used for whatever reason (an orderly stop included). */
+  /** Resolves when the thread is no longer usable, for any reason including `stop()`. */
   readonly ended: Promise<void>;
-  /** What a short recording of the usual length took it before anybody waited. */
+  /** Inference time of a typical clip, measured at start. */
   readonly warmUpMs: number;
   readonly #worker: Worker;
-  readonly #stuckAfterMs: number;
   readonly #activity: Int32Array<SharedArrayBuffer>;
   readonly #markEnded: () => void;
   #inFlight: InFlight | undefined;
@@ -51,36 +51,30 @@ export class InferenceThread {
   #hasServed = false;
   #id = 0;
 
-  /** Rejects with the thread's own words when the model cannot be loaded. */
-  static async start({ modelPath, models, stuckAfterMs }: ThreadOptions): Promise<InferenceThread> {
+  /** Rejects with the thread's message if the model cannot be loaded. */
+  static async start({ modelPath, models }: ThreadOptions): Promise<InferenceThread> {
     const activity = new Int32Array(new SharedArrayBuffer(4));
     activity[0] = Activity.Busy;
     const workerData: ThreadData = { modelPath, models, activity: activity.buffer };
     const worker = new Worker(new URL('./thread.ts', import.meta.url), {
       name: 'undertone-inference',
       workerData,
-      // Options meant for the main script (--input-type, --inspect) are not the thread's.
+      // Do not inherit options meant for the main script (--input-type, --inspect).
       execArgv: [],
     });
     activities.add(activity);
     worker.once('exit', () => activities.delete(activity));
     const first = await firstMessage(worker);
     if (first.kind !== 'ready') {
-      throw new Error(first.kind === 'unusable' ? first.message : 'the thread answered before it was asked');
+      throw new Error(first.kind === 'unusable' ? first.message : 'the thread sent an unexpected message');
     }
-    return new InferenceThread(worker, activity, stuckAfterMs, first);
+    return new InferenceThread(worker, activity, first.warmUpMs);
   }
 
-  private constructor(
-    worker: Worker,
-    activity: Int32Array<SharedArrayBuffer>,
-    stuckAfterMs: number,
-    ready: { warmUpMs: number },
-  ) {
+  private constructor(worker: Worker, activity: Int32Array<SharedArrayBuffer>, warmUpMs: number) {
     this.#worker = worker;
     this.#activity = activity;
-    this.#stuckAfterMs = stuckAfterMs;
-    this.warmUpMs = ready.warmUpMs;
+    this.warmUpMs = warmUpMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.#markEnded = resolve;
@@ -97,20 +91,20 @@ export class InferenceThread {
     return this.#inFlight !== undefined;
   }
 
-  /** Has it ever answered? */
+  /** True after the first response. */
   get hasServed(): boolean {
     return this.#hasServed;
   }
 
   /**
-   * Rejects with AudioError when the recording is at fault and with ThreadLostError when the thread is lost on the
-   * way. The thread gets a copy of the task's data, so that another one can try the same task again.
+   * Rejects with AudioError if the recording cannot be used and with ThreadLostError if the thread is lost. Transfers a
+   * copy of the data: the original stays here, so that another thread can retry the task.
    */
-  run(task: Task): Promise<Outcome> {
-    if (!this.idle) return Promise.reject(new ThreadLostError('The inference thread is not free'));
+  run(task: Task): Promise<TaskOutput> {
+    if (!this.idle) return Promise.reject(new ThreadLostError('The inference thread is busy'));
     const id = ++this.#id;
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-    const timer = setTimeout(() => this.#loseIfStuck(), this.#stuckAfterMs);
+    const { promise, resolve, reject } = Promise.withResolvers<TaskOutput>();
+    const timer = setTimeout(() => this.#loseIfStuck(), STUCK_AFTER_MS);
     this.#inFlight = { id, promise, resolve, reject, timer };
     this.#activity[0] = Activity.Busy;
     const data = copyOf(task.data);
@@ -118,7 +112,7 @@ export class InferenceThread {
     return promise;
   }
 
-  /** Lets the thread finish what it has, then ends it. */
+  /** Lets the thread finish its task, then ends it. */
   async stop(): Promise<void> {
     await this.#inFlight?.promise.catch(() => undefined);
     if (this.#usable) this.#send({ kind: 'stop' });
@@ -135,20 +129,20 @@ export class InferenceThread {
     this.#inFlight = undefined;
     this.#hasServed = true;
     clearTimeout(inFlight.timer);
-    if (message.kind === 'done') inFlight.resolve(message.outcome);
+    if (message.kind === 'done') inFlight.resolve(message.output);
     else if (message.kind === 'failed')
       inFlight.reject(new Error(`The model could not be run: ${message.message}`));
     else inFlight.reject(new AudioError(message.code, message.message, message.figures));
   }
 
   #loseIfStuck(): void {
-    // After a pause of the whole process the timer comes before the answer: then the thread is idle, not stuck.
+    // After a pause of the whole process the timer fires before the answer arrives: the thread is idle, not stuck.
     if (Atomics.load(this.#activity, 0) === Activity.Idle) return;
-    // Terminating a thread inside the runtime would abort the process, so it is left alone and told to stop if it
-    // ever returns; it no longer keeps the process alive.
+    // Terminating a thread inside the runtime would abort the process. So it is abandoned: it stops if it ever returns,
+    // and no longer keeps the process alive.
     this.#send({ kind: 'stop' });
     this.#worker.unref();
-    this.#lose(`it gave no answer for ${this.#stuckAfterMs} ms`);
+    this.#lose(`it gave no answer for ${STUCK_AFTER_MS} ms`);
   }
 
   #lose(why: string): void {
@@ -163,7 +157,7 @@ export class InferenceThread {
   }
 }
 
-/** Not `slice`, which copies nothing where the data is a Buffer. */
+/** Not `slice`: a Buffer's does not copy. */
 function copyOf(data: Uint8Array | Float32Array): Uint8Array<ArrayBuffer> | Float32Array<ArrayBuffer> {
   return data instanceof Float32Array ? new Float32Array(data) : new Uint8Array(data);
 }

@@ -4,15 +4,16 @@ import { InferenceThread, type ThreadOptions } from './inference-thread.ts';
 export interface PoolOptions {
   size: number;
   thread: ThreadOptions;
-  /** First pause before a lost thread is replaced; it doubles with every failure up to a hundred times as much. */
-  backOffMs: number;
   /** A replacement is ready for work. */
   onReady: () => void;
   /** A replacement could not be started. */
   onStartFailed: (error: Error) => void;
 }
 
-/** Keeps `size` inference threads alive: a lost one is replaced, with growing pauses while that fails. */
+/** First delay before a lost thread is replaced. Doubles with every failure, up to 100 times. */
+const BACK_OFF_MS = 100;
+
+/** Keeps `size` inference threads alive: replaces lost ones, with exponential back-off while that fails. */
 export class Pool {
   readonly threads = new Set<InferenceThread>();
   readonly #options: PoolOptions;
@@ -20,7 +21,7 @@ export class Pool {
   readonly #replacements = new Set<Promise<void>>();
   #restarts = 0;
 
-  /** Rejects when any thread cannot be started; none is left running then. */
+  /** Rejects if any thread cannot be started, after stopping the others. */
   static async start(options: PoolOptions): Promise<Pool> {
     const starts = Array.from({ length: options.size }, () => InferenceThread.start(options.thread));
     const results = await Promise.allSettled(starts);
@@ -38,13 +39,9 @@ export class Pool {
     for (const thread of threads) this.#adopt(thread, 0);
   }
 
-  /** How many threads were started in the place of lost ones. */
+  /** Number of replacements so far. */
   get restarts(): number {
     return this.#restarts;
-  }
-
-  idle(): InferenceThread | undefined {
-    return [...this.threads].find((thread) => thread.idle);
   }
 
   async close(): Promise<void> {
@@ -53,7 +50,7 @@ export class Pool {
     await Promise.all([...this.threads].map((thread) => thread.stop()));
   }
 
-  /** `failures` in a row came before this thread; the count goes on if it is lost without having served once. */
+  /** `failures` precede this thread in a row. The count continues if it is lost before its first response. */
   #adopt(thread: InferenceThread, failures: number): void {
     this.threads.add(thread);
     thread.ended.then(() => {
@@ -68,7 +65,7 @@ export class Pool {
 
   async #replace(failuresBefore: number): Promise<void> {
     for (let failures = failuresBefore; ; failures++) {
-      const pause = this.#options.backOffMs * Math.min(100, 2 ** failures);
+      const pause = BACK_OFF_MS * Math.min(100, 2 ** failures);
       await sleep(pause, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       if (this.#closing.signal.aborted) return;
       try {

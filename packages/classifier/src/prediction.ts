@@ -1,4 +1,4 @@
-/** What the graphs take. */
+/** Window lengths that the graphs accept. */
 export const MIN_WINDOW_SECONDS = 1;
 export const MAX_WINDOW_SECONDS = 10;
 
@@ -7,14 +7,13 @@ export type Models = Record<string, Record<string, number>>;
 
 export interface Prediction {
   models: Models;
-  /** How much of the sound is speech. */
   speechSeconds: number;
   timings: { queueMs: number; inferenceMs: number };
 }
 
 export interface ClipPrediction extends Prediction {
   seconds: number;
-  /** Of the recording as it came. */
+  /** Sample rate of the recording as received. */
   sampleRate: number;
   timings: { decodeMs: number; queueMs: number; inferenceMs: number };
 }

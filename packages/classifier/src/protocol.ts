@@ -1,24 +1,26 @@
-/** What the main thread and an inference thread say to each other. */
-import type { AudioErrorCode, PcmBlock } from '@undertone/audio';
+/** Messages between the main thread and an inference thread. */
+import type { AudioErrorCode, PcmBlock, PcmFormat } from '@undertone/audio';
 import type { ModelEntry } from './catalog.ts';
 import type { Models } from './prediction.ts';
 
-/** What a thread is given when it is made. */
+/** `workerData` of a thread. */
 export interface ThreadData {
   modelPath: string;
-  /** What the catalogue says the graph puts out. */
+  /** The outputs that the graph must have. */
   models: readonly ModelEntry[];
-  /** One Int32: is the thread at work? See `Activity`. */
+  /** One Int32, see `Activity`. */
   activity: SharedArrayBuffer;
 }
 
-/** Everything one piece of work needs: a thread keeps nothing between two tasks, so any other can try again. */
+/** Tasks are self-contained and threads keep no state, so any thread can retry a task. */
 export type Task =
-  /** A short recording: decode and classify. */
-  | ({ readonly kind: 'clip' } & PcmBlock)
-  /** Prepared samples as JSON: parse, check, resample and classify. */
+  /** A short recording, as a WAV file or as raw samples in the format `pcm`: parse, check, decode and classify. */
+  | { readonly kind: 'clip'; readonly data: Uint8Array; readonly pcm?: PcmFormat }
+  /** A short recording as JSON samples: parse, check, resample and classify. */
   | { readonly kind: 'json'; readonly data: Uint8Array }
-  /** A part of a long recording -> 16 kHz samples. */
+  /** Raw samples of a stream: decode and classify. */
+  | ({ readonly kind: 'samples' } & PcmBlock)
+  /** A block of a long recording: decode. */
   | ({ readonly kind: 'decode' } & PcmBlock)
   /** 16 kHz samples: classify. */
   | { readonly kind: 'window'; readonly data: Float32Array };
@@ -27,30 +29,31 @@ export interface Classified {
   readonly models: Models;
   readonly speechSeconds: number;
   readonly seconds: number;
+  /** Sample rate of the recording as received. */
+  readonly sampleRate: number;
   readonly decodeMs: number;
   readonly inferenceMs: number;
 }
 
 export interface Decoded {
-  /** One list of 16 kHz samples for each channel that is heard; only one where all are mixed. */
+  /** 16 kHz samples per channel; a single array if the channels are mixed. */
   readonly channels: Float32Array<ArrayBuffer>[];
 }
 
-export type Outcome<T extends Task = Task> = T extends { kind: 'decode' } ? Decoded : Classified;
+export type TaskOutput<T extends Task = Task> = T extends { kind: 'decode' } ? Decoded : Classified;
 
 export type ToThread = { kind: 'run'; id: number; task: Task } | { kind: 'stop' };
 
 export type FromThread =
   | { kind: 'ready'; warmUpMs: number }
   | { kind: 'unusable'; message: string }
-  | { kind: 'done'; id: number; outcome: Outcome }
-  /** The recording is at fault. */
+  | { kind: 'done'; id: number; output: TaskOutput }
+  /** The recording cannot be used. */
   | { kind: 'refused'; id: number; code: AudioErrorCode; message: string; figures: Record<string, number> }
   | { kind: 'failed'; id: number; message: string };
 
 /**
- * The runtime aborts the whole process when a thread is terminated while inside it, so the main thread must be able
- * to tell, and to wait, without the event loop: `activity[0]` is Busy from the moment work is handed over until the
- * runtime has returned.
+ * The ONNX runtime aborts the whole process if a thread is terminated inside it. So the main thread must be able to
+ * check and wait without its event loop: `activity[0]` is Busy from the start of a task until the runtime has returned.
  */
 export const Activity = { Idle: 0, Busy: 1 } as const;

@@ -2,8 +2,10 @@ import {
   AudioError,
   type AudioWindow,
   cutIntoBlocks,
+  type Ffmpeg,
   hasNoSpeech,
   MODEL_SAMPLE_RATE,
+  openSound,
   type PcmBlock,
   type RecordingSource,
   type Sound,
@@ -16,13 +18,14 @@ import {
   LENGTH_TOLERANCE_SECONDS,
 } from '@undertone/contract';
 import { MAX_WINDOW_SECONDS, type Models } from './prediction.ts';
+import type { TaskQueue } from './task-queue.ts';
 
 export interface Step {
-  /** 0 where all were mixed into one. */
+  /** 0 if the channels are mixed. */
   channel: number;
   startSeconds: number;
   endSeconds: number;
-  /** Within the step. */
+  /** Seconds of speech within the step. */
   speechSeconds: number;
   models: Models;
 }
@@ -31,86 +34,110 @@ export interface RecordingPrediction {
   seconds: number;
   sampleRate: number;
   channels: number;
-  /** In order of time, then channel. */
+  /** Ordered by time, then channel. */
   steps: Step[];
 }
 
-type Samples = Float32Array<ArrayBuffer>;
-
 export interface RecordingOptions {
   readonly stepSeconds: number;
-  readonly channels: ChannelMode;
-  /** Steps that may be classified at once: enough to keep the threads busy, few enough to keep memory small. */
-  readonly inFlight: number;
-  readonly maxSeconds: number;
-  readonly signal: AbortSignal | undefined;
-  open(signal: AbortSignal): Promise<Sound>;
-  /** One list of samples for each channel that is heard. */
-  decode(block: PcmBlock, signal: AbortSignal): Promise<Samples[]>;
-  classify(samples: Samples, signal: AbortSignal): Promise<Heard>;
+  readonly channels?: ChannelMode;
+  readonly maxSeconds?: number;
+  readonly signal?: AbortSignal;
+  /** Called with the share of the recording that was read so far. */
+  readonly onProgress?: (share: number) => void;
 }
 
-interface Heard {
-  readonly models: Models;
-  readonly speechSeconds: number;
-}
+type Samples = Float32Array<ArrayBuffer>;
+type WindowPrediction = Pick<Step, 'models' | 'speechSeconds'>;
 
 /**
- * A long recording in, one classification for each started step out, in order. Reads on only as fast as windows are
+ * Classifies each started step of a long recording, at the lowest priority. Reads on only as fast as windows are
  * classified.
  *
- * The model hears up to 10 s at a time. A step of up to 10 s is one window; a longer one is cut into equal windows of
- * at most 10 s, and its probabilities are their mean.
+ * The model takes up to 10 s at a time. A longer step is cut into equal windows of at most 10 s, and its probabilities
+ * are their mean.
  *
- * Channels heard apart are silent most of the time: what surely has no speech is not classified, but gets what the model
- * says of silence, which is asked once.
+ * Separate channels are silent most of the time. Windows that certainly have no speech get the model's result for
+ * silence, which is computed once.
  */
-export async function classifyRecording(options: RecordingOptions): Promise<RecordingPrediction> {
-  const { stepSeconds, inFlight, channels } = options;
+export async function classifyRecording(
+  source: RecordingSource,
+  options: RecordingOptions,
+  { queue, ffmpeg }: { queue: TaskQueue; ffmpeg: Ffmpeg },
+): Promise<RecordingPrediction> {
+  const { stepSeconds, channels = 'mix', maxSeconds = ASYNCH_LIMITS.maxSeconds, onProgress } = options;
+  const separate = channels === 'separate';
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
+  const taskOptions = { priority: 'asynch', signal } as const;
+  // One more than the threads, so that a thread that is done finds the next window waiting.
+  const maxInFlight = queue.stats().threads + 1;
   const steps: Step[] = [];
   const running = new Set<Promise<void>>();
-  const silences = new Map<number, Promise<Heard>>();
+  const silences = new Map<number, Promise<WindowPrediction>>();
+  let totalSamples = 0;
   let failure: { error: unknown } | undefined;
 
   function fail(error: unknown): void {
     failure ??= { error };
     stop.abort();
   }
-  function classify(samples: Samples): Promise<Heard> {
-    if (channels === 'mix' || !hasNoSpeech(samples)) return options.classify(samples, signal);
+  async function infer(data: Samples): Promise<WindowPrediction> {
+    return (await queue.run({ kind: 'window', data }, taskOptions)).output;
+  }
+  function classify(samples: Samples): Promise<WindowPrediction> {
+    if (!separate || !hasNoSpeech(samples)) return infer(samples);
     const { length } = samples;
-    const silence = silences.get(length) ?? options.classify(new Float32Array(length), signal);
+    const silence = silences.get(length) ?? infer(new Float32Array(length));
     silences.set(length, silence);
     return silence;
   }
-  async function classifyStep(window: AudioWindow, place: number): Promise<void> {
+  async function classifyStep(window: AudioWindow, index: number): Promise<void> {
     const { channel, startSeconds, endSeconds, samples } = window;
     const parts = await Promise.all(cutEvenly(samples).map(classify));
-    // A window that looked back is longer than its step.
+    // The last window may reach back before its step.
     const ownShare = Math.min(1, ((endSeconds - startSeconds) * MODEL_SAMPLE_RATE) / samples.length);
     const speechSeconds = parts.reduce((sum, part) => sum + part.speechSeconds, 0) * ownShare;
-    steps[place] = {
-      channel,
-      startSeconds,
-      endSeconds,
-      speechSeconds,
-      models: mean(parts.map(({ models }) => models)),
-    };
+    const models = mean(parts.map(({ models }) => models));
+    steps[index] = { channel, startSeconds, endSeconds, speechSeconds, models };
+  }
+  /** 16 kHz samples of every channel, block by block. The next block is decoded while the last one is used. */
+  async function* decode({ pieces, format }: Sound): AsyncGenerator<Samples[]> {
+    const blocks = cutIntoBlocks(pieces, format);
+    async function next(): Promise<Samples[] | null> {
+      const { value: block, done } = await blocks.next();
+      if (done) return null;
+      if (block.outputs.end > maxSeconds * MODEL_SAMPLE_RATE) throw tooLong(maxSeconds);
+      const wanted: PcmBlock = separate ? { ...block, channel: 'each' } : block;
+      return (await queue.run({ kind: 'decode', ...wanted }, taskOptions)).output.channels;
+    }
+    let ahead = next();
+    try {
+      for (let chunk = await ahead; chunk !== null; chunk = await ahead) {
+        totalSamples += chunk[0]?.length ?? 0;
+        ahead = next();
+        // Awaited above, unless the loop ends first.
+        ahead.catch(() => undefined);
+        yield chunk;
+      }
+      const minSamples = (ASYNCH_LIMITS.minSeconds - LENGTH_TOLERANCE_SECONDS) * MODEL_SAMPLE_RATE;
+      if (totalSamples < minSamples) throw tooShort(totalSamples / MODEL_SAMPLE_RATE);
+    } finally {
+      await blocks.return(undefined);
+    }
   }
 
   let sound: Sound | undefined;
-  const count = { samples: 0 };
   try {
-    sound = await options.open(signal);
-    if (channels === 'separate') checkChannels(sound);
-    let place = 0;
-    for await (const window of windows(decoded(sound, options, signal, count), stepSeconds)) {
-      // Waiting with the next window at hand: a thread that is done does not wait for the decoder.
-      if (running.size >= inFlight) await Promise.race(running);
+    const watched = onProgress === undefined ? source : watchProgress(source, onProgress);
+    sound = await openSound(watched, { ffmpeg, kind: 'recording', signal });
+    if (separate) checkChannels(sound);
+    let index = 0;
+    for await (const window of windows(decode(sound), stepSeconds)) {
+      // Wait with the next window ready, so that an idle thread does not wait for the decoder.
+      if (running.size >= maxInFlight) await Promise.race(running);
       if (failure !== undefined) break;
-      const task = classifyStep(window, place++)
+      const task = classifyStep(window, index++)
         .catch(fail)
         .finally(() => running.delete(task));
       running.add(task);
@@ -123,42 +150,12 @@ export async function classifyRecording(options: RecordingOptions): Promise<Reco
   await Promise.all(running);
   if (failure !== undefined) throw failure.error;
   const { format } = sound as Sound;
-  const { sampleRate } = format;
-  return { seconds: count.samples / MODEL_SAMPLE_RATE, sampleRate, channels: format.channels, steps };
+  const seconds = totalSamples / MODEL_SAMPLE_RATE;
+  return { seconds, sampleRate: format.sampleRate, channels: format.channels, steps };
 }
 
-/** 16 kHz samples of every channel that is heard, block by block. The next block is read and decoded while the last one is used. */
-async function* decoded(
-  { pieces, format }: Sound,
-  { decode, channels, maxSeconds }: RecordingOptions,
-  signal: AbortSignal,
-  count: { samples: number },
-): AsyncGenerator<Samples[]> {
-  const blocks = cutIntoBlocks(pieces, format);
-  async function next(): Promise<Samples[] | null> {
-    const { value, done } = await blocks.next();
-    if (done) return null;
-    if (value.outputs.end > maxSeconds * MODEL_SAMPLE_RATE) throw tooLong(maxSeconds);
-    return decode(channels === 'separate' ? { ...value, channel: 'each' } : value, signal);
-  }
-  let ahead = next();
-  try {
-    for (let chunk = await ahead; chunk !== null; chunk = await ahead) {
-      count.samples += chunk[0]?.length ?? 0;
-      ahead = next();
-      // It is looked at above, unless the loop is left first.
-      ahead.catch(() => undefined);
-      yield chunk;
-    }
-    const fewest = (ASYNCH_LIMITS.minSeconds - LENGTH_TOLERANCE_SECONDS) * MODEL_SAMPLE_RATE;
-    if (count.samples < fewest) throw tooShort(count.samples / MODEL_SAMPLE_RATE);
-  } finally {
-    await blocks.return(undefined);
-  }
-}
-
-/** Tells how much of the source was read, as a share that only grows. */
-export function watchProgress(source: RecordingSource, onProgress: (share: number) => void): RecordingSource {
+/** Reports the share of the source that was read. It never falls. */
+function watchProgress(source: RecordingSource, onProgress: (share: number) => void): RecordingSource {
   let bytes = 0;
   return {
     size: source.size,
@@ -196,7 +193,7 @@ function checkChannels({ format: { channels: actual_channels } }: Sound): void {
   if (actual_channels <= max_channels) return;
   throw new AudioError(
     'unreadable_audio',
-    `The recording has ${actual_channels} channels; up to ${max_channels} can be heard apart. Send it without channels=separate, or fewer of them.`,
+    `The recording has ${actual_channels} channels; up to ${max_channels} can be analysed separately. Send fewer channels, or leave out channels=separate.`,
     { max_channels, actual_channels },
   );
 }
@@ -206,7 +203,7 @@ function tooShort(seconds: number): AudioError {
   const actual_seconds = Number(seconds.toFixed(3));
   return new AudioError(
     'audio_too_short',
-    `The recording is ${actual_seconds} s long; at least ${min_seconds} s are needed. Join recordings, or send one of ${DISCRETE_LIMITS.minSeconds} s and more to the discrete interface.`,
+    `The recording is ${actual_seconds} s long; at least ${min_seconds} s are needed. Join recordings, or send ${DISCRETE_LIMITS.minSeconds} s and more to the discrete interface.`,
     { min_seconds, actual_seconds },
   );
 }
@@ -214,7 +211,7 @@ function tooShort(seconds: number): AudioError {
 function tooLong(max_seconds: number): AudioError {
   return new AudioError(
     'audio_too_long',
-    `The recording is longer than ${max_seconds / 3600} hours. Cut it into shorter ones.`,
+    `The recording is longer than ${max_seconds / 3600} hours. Split it into shorter ones.`,
     { max_seconds },
   );
 }

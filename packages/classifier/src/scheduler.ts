@@ -1,14 +1,12 @@
 /**
- * Which work goes next. Pure: it knows no clock, no thread and no model.
+ * Scheduling order. Pure logic without clock, threads or models.
  *
- * The rules, in words:
- * 1. Each priority has its own queue, first in, first out. Only the discrete one can be full, and then refuses: a long
- *    recording or a stream has no more than a few windows in flight, and waits for their answers before it reads on.
+ * 1. Each priority has its own FIFO queue. Only the discrete queue has a limit: long recordings and streams have few
+ *    windows in flight and wait for their results before they read on.
  * 2. Discrete work goes before stream work, and both before asynch work.
- * 3. Nobody starves: when work has waited while `turns` tasks of higher priorities were served, it has its turn.
- * 4. An inference cannot be interrupted, so a thread busy with asynch work makes discrete work wait. For `reserveMs`
- *    after a discrete request one thread is therefore kept from asynch work (never the only one). While nobody uses
- *    the discrete interface, asynch work has all threads.
+ * 3. No starvation: after `turns` tasks of higher priorities, the next task of a waiting queue is served.
+ * 4. An inference cannot be interrupted, so asynch work on all threads would delay discrete work. Therefore one thread
+ *    takes no asynch work for `reserveMs` after a discrete request, unless it is the only one.
  * 5. Work whose thread was lost returns to the head of its queue.
  */
 export const PRIORITIES = ['discrete', 'stream', 'asynch'] as const;
@@ -19,15 +17,15 @@ export interface Work {
 }
 
 export interface Rules {
-  /** For discrete work. */
+  /** Maximum length of the discrete queue. */
   queueLimit: number;
   turns: number;
   reserveMs: number;
 }
 
-export interface Moment {
+export interface SchedulerState {
   now: number;
-  /** Threads that are alive, busy or idle. */
+  /** Live threads, busy or idle. */
   threads: number;
   /** Threads busy with asynch work. */
   asynchRunning: number;
@@ -36,7 +34,7 @@ export interface Moment {
 export class Scheduler<W extends Work> {
   readonly #rules: Rules;
   readonly #queues: Record<Priority, W[]> = { discrete: [], stream: [], asynch: [] };
-  /** How many tasks of higher priorities were served while this queue had work. */
+  /** Tasks of higher priorities served while this queue had work. */
   readonly #passedOver: Record<Priority, number> = { discrete: 0, stream: 0, asynch: 0 };
   #lastDiscreteAt = Number.NEGATIVE_INFINITY;
 
@@ -44,7 +42,7 @@ export class Scheduler<W extends Work> {
     this.#rules = rules;
   }
 
-  /** False when this priority's queue is full; the work is then not taken. */
+  /** False if the queue is full; the work is then not queued. */
   offer(work: W, now: number): boolean {
     if (work.priority === 'discrete') this.#lastDiscreteAt = now;
     const queue = this.#queues[work.priority];
@@ -53,12 +51,12 @@ export class Scheduler<W extends Work> {
     return true;
   }
 
-  /** Work whose thread was lost; it was accepted once, so no limit applies. */
+  /** For work whose thread was lost. It was accepted before, so no limit applies. */
   requeue(work: W): void {
     this.#queues[work.priority].unshift(work);
   }
 
-  /** False when it is not waiting here (any more). */
+  /** False if the work is not queued. */
   remove(work: W): boolean {
     const queue = this.#queues[work.priority];
     const index = queue.indexOf(work);
@@ -66,7 +64,7 @@ export class Scheduler<W extends Work> {
     return index >= 0;
   }
 
-  /** Everything that waits with these priorities leaves the queues. */
+  /** Removes and returns all queued work of these priorities. */
   drain(priorities: readonly Priority[]): W[] {
     return priorities.flatMap((priority) => this.#queues[priority].splice(0));
   }
@@ -75,9 +73,9 @@ export class Scheduler<W extends Work> {
     return this.#queues[priority];
   }
 
-  /** The work for one idle thread; undefined when there is nothing that may start now. */
-  next(moment: Moment): W | undefined {
-    const ready = PRIORITIES.filter((priority) => this.#mayStart(priority, moment));
+  /** The next work for an idle thread; undefined if none may start now. */
+  next(state: SchedulerState): W | undefined {
+    const ready = PRIORITIES.filter((priority) => this.#mayStart(priority, state));
     const priority = ready.find((each) => this.#passedOver[each] >= this.#rules.turns) ?? ready[0];
     if (priority === undefined) return undefined;
     for (const lower of PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1)) {
@@ -87,7 +85,7 @@ export class Scheduler<W extends Work> {
     return this.#queues[priority].shift();
   }
 
-  #mayStart(priority: Priority, { now, threads, asynchRunning }: Moment): boolean {
+  #mayStart(priority: Priority, { now, threads, asynchRunning }: SchedulerState): boolean {
     if (this.#queues[priority].length === 0) return false;
     const reserved = priority === 'asynch' && now - this.#lastDiscreteAt < this.#rules.reserveMs ? 1 : 0;
     return reserved === 0 || asynchRunning < Math.max(1, threads - reserved);

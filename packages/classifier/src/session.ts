@@ -1,6 +1,6 @@
 import { InferenceSession } from 'onnxruntime-node';
 
-/** One thread per session: the threads of the pool are the parallelism, and none of them may spin while it waits. */
+/** One thread per session: the pool provides the parallelism. Threads must not spin while they wait. */
 export function openSession(modelPath: string, threads = 1): Promise<InferenceSession> {
   return InferenceSession.create(modelPath, {
     executionProviders: ['cpu'],
@@ -8,7 +8,7 @@ export function openSession(modelPath: string, threads = 1): Promise<InferenceSe
     graphOptimizationLevel: 'all',
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
-    // Windows vary in length, and a plan kept for each length would only hold memory: 35 MB a thread, no speed.
+    // Windows vary in length: a cached plan per length would cost 35 MB a thread and bring no speed.
     enableMemPattern: false,
     extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
   });

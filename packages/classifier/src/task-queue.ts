@@ -1,12 +1,12 @@
 import { ClosedError, NoThreadsError, OverloadedError, WorkerFailedError } from './errors.ts';
 import { type InferenceThread, ThreadLostError, type ThreadOptions } from './inference-thread.ts';
 import { Pool } from './pool.ts';
-import type { Outcome, Task } from './protocol.ts';
+import type { Task, TaskOutput } from './protocol.ts';
 import { PRIORITIES, type Priority, Scheduler, type Work } from './scheduler.ts';
 
 export interface TaskQueueOptions {
   threads: number;
-  /** The most discrete tasks that wait. */
+  /** Maximum number of waiting discrete tasks. */
   queueLimit: number;
   thread: ThreadOptions;
 }
@@ -17,17 +17,17 @@ export interface TaskOptions {
 }
 
 export interface Answer<T extends Task> {
-  outcome: Outcome<T>;
+  output: TaskOutput<T>;
   queueMs: number;
 }
 
 export interface QueueStats {
-  /** As many as there should be. */
+  /** Configured number of threads. */
   threads: number;
   alive: number;
   busy: number;
   queued: Record<Priority, number>;
-  /** How many threads were started in the place of lost ones. */
+  /** Number of replaced threads. */
   restarts: number;
 }
 
@@ -42,9 +42,8 @@ interface Job extends Work {
 
 const RULES = { turns: 8, reserveMs: 5_000 };
 const ATTEMPTS = 2;
-const FIRST_BACK_OFF_MS = 100;
 
-/** Tasks in, outcomes out: the queue in front of the inference threads. */
+/** The queue in front of the inference threads. Retries tasks whose thread was lost. */
 export class TaskQueue {
   readonly #options: TaskQueueOptions;
   readonly #pool: Pool;
@@ -55,11 +54,10 @@ export class TaskQueue {
   #startFailure: Error | undefined;
   #closed: Promise<void> | undefined;
 
-  /** Rejects when any thread cannot be started. */
+  /** Rejects if any thread cannot be started. */
   static async start(options: TaskQueueOptions): Promise<TaskQueue> {
     const pool = await Pool.start({
       size: options.threads,
-      backOffMs: FIRST_BACK_OFF_MS,
       thread: options.thread,
       onReady: () => queue.#onReady(),
       onStartFailed: (error) => queue.#onStartFailed(error),
@@ -76,7 +74,7 @@ export class TaskQueue {
     this.#pace = new Pace(warmUps.reduce((sum, ms) => sum + ms, 0) / warmUps.length);
   }
 
-  /** The task's data must not be changed until the answer is there. */
+  /** The task's data must not change until this settles. */
   async run<T extends Task>(task: T, { priority, signal }: TaskOptions): Promise<Answer<T>> {
     if (this.#closed !== undefined) throw new ClosedError();
     signal?.throwIfAborted();
@@ -120,12 +118,12 @@ export class TaskQueue {
     };
   }
 
-  /** How long the threads take for so many discrete requests. */
+  /** Estimated time for this many discrete requests. */
   drainMs(requests: number): number {
     return (requests * this.#pace.msPerRequest) / Math.max(1, this.#pool.threads.size);
   }
 
-  /** A discrete request is over, with or without an answer. */
+  /** Call at the end of every discrete request, successful or not. */
   requestDone(): void {
     this.#pace.requestDone();
   }
@@ -135,7 +133,7 @@ export class TaskQueue {
     return new OverloadedError(Math.max(1, Math.ceil(this.drainMs(waiting) / 1_000)));
   }
 
-  /** Takes no new work, answers everything that was accepted, then ends the threads. */
+  /** Refuses new work, finishes accepted work, then ends the threads. */
   close(): Promise<void> {
     if (this.#closed === undefined) {
       this.#closed = Promise.allSettled(this.#unsettled).then(() => this.#pool.close());
@@ -145,7 +143,9 @@ export class TaskQueue {
   }
 
   #dispatch(): void {
-    for (let thread = this.#pool.idle(); thread !== undefined; thread = this.#pool.idle()) {
+    for (;;) {
+      const thread = [...this.#pool.threads].find(({ idle }) => idle);
+      if (thread === undefined) return;
       const job = this.#scheduler.next({
         now: performance.now(),
         threads: this.#pool.threads.size,
@@ -161,14 +161,14 @@ export class TaskQueue {
     this.#running.add(job);
     let spentMs: number | undefined;
     try {
-      const outcome = await thread.run(job.task);
-      // Measured by the thread itself, whatever keeps this one from hearing of it.
-      if ('inferenceMs' in outcome) spentMs = outcome.decodeMs + outcome.inferenceMs;
-      job.resolve({ outcome, queueMs: startedAt - job.acceptedAt });
+      const output = await thread.run(job.task);
+      // Measured by the thread, without delays of the main thread's event loop.
+      if ('inferenceMs' in output) spentMs = output.decodeMs + output.inferenceMs;
+      job.resolve({ output, queueMs: startedAt - job.acceptedAt });
     } catch (error) {
       if (!(error instanceof ThreadLostError)) job.reject(error);
       else if (++job.attempts < ATTEMPTS) this.#requeue(job);
-      else job.reject(new WorkerFailedError(`Two threads were lost over this work. ${error.message}`));
+      else job.reject(new WorkerFailedError(`Two threads were lost during this task. ${error.message}`));
     } finally {
       if (job.priority === 'discrete') this.#pace.spent(spentMs ?? performance.now() - startedAt);
       this.#running.delete(job);
@@ -185,7 +185,7 @@ export class TaskQueue {
     this.#dispatch();
   }
 
-  /** Without a thread nobody would be answered soon: only asynch work has the time to wait for one. */
+  /** Without any thread, only asynch work keeps waiting for one. */
   #onStartFailed(error: Error): void {
     if (this.#pool.threads.size > 0) return;
     this.#startFailure = error;
@@ -203,8 +203,8 @@ function noThreads(cause: Error): NoThreadsError {
 }
 
 /**
- * How long a thread has to do with one discrete request, measured all the time: what an honest Retry-After rests on. Requests
- * that are refused at once count too. Without them the pace would stay what it was in a bad moment.
+ * Moving average of the thread time per discrete request, the basis of Retry-After. Refused requests count too:
+ * otherwise the average could not recover after a slow period in which everything is refused.
  */
 class Pace {
   msPerRequest: number;
@@ -219,7 +219,7 @@ class Pace {
   }
 
   requestDone(): void {
-    // Slow enough to forget one odd request, quick enough to follow a machine that became busy.
+    // Smooths single outliers, but follows a machine that becomes busy.
     this.msPerRequest += 0.1 * (this.#spentMs - this.msPerRequest);
     this.#spentMs = 0;
   }

@@ -50,7 +50,7 @@ const refusal = (...words: (string | RegExp)[]) => {
   };
 };
 
-test('the shipped catalogue has three models in 4, 5 and 7 emotions and weights that match their checksums', async () => {
+test('the shipped catalogue has models with 4, 5 and 7 emotions, and weights that match their checksums', async () => {
   const catalog = await readCatalog();
   const sizes = catalog.models.map(({ id, emotions }) => [id, emotions.length]);
   assert.deepEqual(sizes, [
@@ -69,39 +69,48 @@ test('the shipped catalogue has three models in 4, 5 and 7 emotions and weights 
   }
 });
 
-test('a missing catalogue is named, with what to do', async () => {
+test('a missing catalogue is reported, with how to fix it', async () => {
   await assert.rejects(
     readCatalog(join(dir, 'nowhere')),
     refusal('nowhere/catalog.json', 'ENOENT', /How to fix: restore the models/),
   );
 });
 
-test('a catalogue that is not JSON is named', async () => {
+test('a catalogue that is not JSON is reported', async () => {
   await writeCatalog('{"version": ');
   await assert.rejects(readCatalog(dir), refusal('catalog.json is not JSON'));
 });
 
-test('a catalogue field with a wrong value is named with its place', async () => {
+test('an invalid catalogue field is reported with its path', async () => {
   const cases: [unknown, RegExp][] = [
-    [[], /the file must be an object/],
-    [{ ...valid, version: 1 }, /version must be a text/],
-    [{ ...valid, models: [] }, /models must be a list/],
-    [{ ...valid, models: [{ id: '', emotions: ['a', 'b'] }] }, /models\[0\]\.id must be/],
-    [{ ...valid, models: [{ id: 'two', emotions: ['a', 'a'] }] }, /models\[0\]\.emotions must be/],
-    [{ ...valid, weights: {} }, /weights must be/],
+    [[], /the file must be object/],
+    [{ ...valid, version: 1 }, /version must be string/],
+    [{ ...valid, models: [] }, /models must not have fewer than 1 items/],
+    [{ ...valid, models: [{ id: '', emotions: ['a', 'b'] }] }, /models\.0\.id must/],
+    [
+      { ...valid, models: [{ id: 'two', emotions: ['a', 'a'] }] },
+      /models\.0\.emotions must not have duplicate items/,
+    ],
+    [{ ...valid, weights: {} }, /weights must not have fewer than 1 properties/],
     [
       { ...valid, weights: { research: { ...weights, file: '../x.onnx' } } },
-      /weights\.research\.file must be/,
+      /weights\.research\.file must match pattern/,
     ],
-    [{ ...valid, weights: { research: { ...weights, bytes: -1 } } }, /weights\.research\.bytes must be/],
-    [{ ...valid, weights: { research: { ...weights, sha256: 'abc' } } }, /weights\.research\.sha256 must be/],
+    [{ ...valid, weights: { research: { ...weights, bytes: -1 } } }, /weights\.research\.bytes must be >= 1/],
+    [
+      { ...valid, weights: { research: { ...weights, sha256: 'abc' } } },
+      /weights\.research\.sha256 must match pattern/,
+    ],
     [
       { ...valid, weights: { research: { ...weights, commercial_use: 'no' } } },
-      /commercial_use must be true or false/,
+      /weights\.research\.commercial_use must be boolean/,
     ],
     [
-      { ...valid, weights: { research: { ...weights, figures: { two: { uar: 2 } } } } },
-      /weights\.research\.figures\.two\.uar must be/,
+      {
+        ...valid,
+        weights: { research: { ...weights, figures: { two: { ...weights.figures.two, uar: 2 } } } },
+      },
+      /weights\.research\.figures\.two\.uar must be <= 1/,
     ],
   ];
   for (const [value, message] of cases) {
@@ -110,7 +119,7 @@ test('a catalogue field with a wrong value is named with its place', async () =>
   }
 });
 
-test('whatever JSON stands in the catalogue, the answer is a catalogue or a ModelFilesError', async () => {
+test('any JSON gives a catalogue or a ModelFilesError', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.jsonValue(),
@@ -126,29 +135,32 @@ test('whatever JSON stands in the catalogue, the answer is a catalogue or a Mode
   );
 });
 
-test('weights that the catalogue does not have are refused with the names it has', async () => {
+test('figures by corpus are optional', async () => {
+  await writeCatalog(valid);
+  const { figures } = pickWeights(await readCatalog(dir), 'research');
+  assert.deepEqual(figures['two'], { ...weights.figures.two, new_speakers: {}, never_heard: {} });
+});
+
+test('unknown weights are refused with the known names', async () => {
   await writeCatalog(valid);
   const catalog = await readCatalog(dir);
   assert.throws(() => pickWeights(catalog, 'open'), refusal('"open"', 'the catalogue has: research'));
   assert.throws(() => pickWeights(catalog, 'constructor'), refusal('"constructor"'));
 });
 
-test('a missing, short or altered model file is named, and start() fails with it', async () => {
+test('start() rejects a missing, truncated or altered model file by name', async () => {
   await writeCatalog(valid);
   const path = join(dir, 'research.onnx');
   const start = () => Classifier.start({ modelsDir: dir, workers: 1 });
   await rm(path, { force: true });
   await assert.rejects(start(), refusal('research.onnx cannot be read', 'ENOENT', /restore/));
   await writeFile(path, content.subarray(1));
-  await assert.rejects(
-    start(),
-    refusal('research.onnx has 10 bytes where catalog.json says 11', /incomplete/),
-  );
+  await assert.rejects(start(), refusal('research.onnx has 10 bytes; catalog.json states 11', /incomplete/));
   await writeFile(path, 'NOT a graph');
   await assert.rejects(start(), refusal('research.onnx has SHA-256', weights.sha256, /damaged/));
 });
 
-test('a file that is no graph makes start() fail at once and leaves no thread behind', async () => {
+test('start() rejects a file that is not a graph and leaves no thread running', async () => {
   await writeCatalog(valid);
   await writeFile(join(dir, 'research.onnx'), content);
   await assert.rejects(
@@ -157,7 +169,7 @@ test('a file that is no graph makes start() fail at once and leaves no thread be
   );
 });
 
-test('a catalogue with fewer models and weights under another name works', async (t) => {
+test('a custom catalogue with fewer models and other weights works', async (t) => {
   const { modelsDir } = await copyModels(t, (catalog) => {
     catalog.models = catalog.models.filter(({ id }) => id === '5emotions');
     catalog.weights = { 'our-own': pickWeights(catalog, 'research') };
@@ -170,7 +182,7 @@ test('a catalogue with fewer models and weights under another name works', async
   await assert.rejects(Classifier.start({ modelsDir, workers: 1 }), refusal('"research"', 'has: our-own'));
 });
 
-test('a catalogue that names what the graph does not put out stops the start', async (t) => {
+test('start() rejects a catalogue that does not match the outputs of the graph', async (t) => {
   const { modelsDir } = await copyModels(t, ({ models }) => {
     models.push({ id: '9emotions', emotions: ['angry', 'happy'] });
   });

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => classifier.close());
 
-/** One with settings of its own, closed after the test whatever comes. */
+/** A classifier with its own settings, closed after the test. */
 async function start(t: TestContext, options: ClassifierOptions): Promise<Classifier> {
   const own = await Classifier.start(options);
   t.after(() => own.close());
@@ -36,13 +36,13 @@ function assertWellFormed(prediction: Prediction, seconds: number): void {
   assert.ok(prediction.timings.inferenceMs > 0 && prediction.timings.queueMs >= 0);
 }
 
-test('one pass gives calibrated probabilities of all three models for every length from 1 to 10 s', async () => {
+test('one inference gives calibrated probabilities of all three models, for any length from 1 to 10 s', async () => {
   for (const seconds of [1, 1.37, 2.5, 4, 5, 7.77, 10]) {
     assertWellFormed(await discrete(vowels(seconds)), seconds);
   }
 });
 
-test('lengths outside 1 to 10 s are refused with the limits and the length in the message', async () => {
+test('windows outside 1 to 10 s are refused with the limits and their length', async () => {
   for (const length of [0, 15_999, 160_001]) {
     await assert.rejects(discrete(new Float32Array(length)), (error: Error) => {
       assert.ok(error instanceof RangeError);
@@ -53,7 +53,7 @@ test('lengths outside 1 to 10 s are refused with the limits and the length in th
   }
 });
 
-test('the same window gives the same answer again, also as a view into a larger buffer, and is left as it was', async () => {
+test('results are repeatable, also for a view of a larger buffer, and the samples stay unchanged', async () => {
   const window = vowels(5);
   const larger = new Float32Array(window.length + 1_000);
   larger.set(window, 700);
@@ -63,7 +63,7 @@ test('the same window gives the same answer again, also as a view into a larger 
   assert.deepEqual(window, vowels(5));
 });
 
-test('where nobody speaks no model claims an emotion', async () => {
+test('no model is confident of an emotion without speech', async () => {
   for (const window of [silence(4), silence(10), sine(5), noise(5)]) {
     const prediction = await discrete(window);
     for (const emotions of Object.values(prediction.models)) {
@@ -72,7 +72,7 @@ test('where nobody speaks no model claims an emotion', async () => {
   }
 });
 
-test('a short recording overtakes streams and long recordings that were there before', async (t) => {
+test('clips overtake queued streams and long recordings', async (t) => {
   const one = await start(t, { workers: 1 });
   const order: string[] = [];
   const submit = (priority: 'discrete' | 'stream' | 'asynch') =>
@@ -89,7 +89,7 @@ test('a short recording overtakes streams and long recordings that were there be
   assert.deepEqual(order, ['asynch', 'discrete', 'stream', 'asynch', 'asynch']);
 });
 
-test('a full queue refuses at once and says when to try again; what was accepted is answered', async (t) => {
+test('a full queue refuses immediately with a time to retry; accepted work is finished', async (t) => {
   const one = await start(t, { workers: 1, queueLimit: 3 });
   const window = noise(10);
   let answered = false;
@@ -114,7 +114,7 @@ test('a full queue refuses at once and says when to try again; what was accepted
   assert.deepEqual(one.stats().queued, { discrete: 0, stream: 0, asynch: 0 });
 });
 
-test('the expected wait grows with the requests ahead, at the pace of this machine', async (t) => {
+test('the expected wait is proportional to the number of requests ahead', async (t) => {
   const one = await start(t, { workers: 1 });
   assert.equal(one.expectedWaitMs(0), 0);
   const single = one.expectedWaitMs(1);
@@ -122,7 +122,7 @@ test('the expected wait grows with the requests ahead, at the pace of this machi
   assert.ok(Math.abs(one.expectedWaitMs(10) - 10 * single) < 1e-6);
 });
 
-test('work that is refused at once is part of the pace: after a bad moment nobody is kept out for long', async (t) => {
+test('refused requests lower the expected wait, so that it recovers after a slow period', async (t) => {
   const one = await start(t, { workers: 1 });
   const before = one.expectedWaitMs(1);
   for (let i = 0; i < 30; i++) {
@@ -131,13 +131,13 @@ test('work that is refused at once is part of the pace: after a bad moment nobod
   assert.ok(one.expectedWaitMs(1) < before / 2, `${before} ms became ${one.expectedWaitMs(1)} ms`);
 });
 
-test('an abort takes waiting work out of the queue and gives the signal’s reason', async (t) => {
+test('an abort removes queued work and rejects with its reason', async (t) => {
   const one = await start(t, { workers: 1 });
   const controller = new AbortController();
   const running = one.classifyWindow(noise(5), { priority: 'discrete', signal: controller.signal });
   const waiting = one.classifyWindow(noise(5), { priority: 'asynch', signal: controller.signal });
   const other = one.classifyWindow(noise(5), { priority: 'asynch' });
-  const reason = new Error('the client went away');
+  const reason = new Error('the client disconnected');
   controller.abort(reason);
   assert.equal(one.stats().queued.asynch, 1);
   await assert.rejects(running, reason);
@@ -149,7 +149,7 @@ test('an abort takes waiting work out of the queue and gives the signal’s reas
   assertWellFormed(await other, 5);
 });
 
-test('close() answers everything that was accepted and refuses the rest', async (t) => {
+test('close() finishes accepted work and refuses the rest', async (t) => {
   const two = await start(t, { workers: 2 });
   const accepted = Array.from({ length: 6 }, (_, i) =>
     two.classifyWindow(noise(2), { priority: i % 2 === 0 ? 'discrete' : 'asynch' }),
@@ -163,15 +163,14 @@ test('close() answers everything that was accepted and refuses the rest', async 
   assert.equal(two.stats().alive, 0);
 });
 
-test('both sets of weights answer', async (t) => {
+test('both sets of weights work', async (t) => {
   const open = await start(t, { workers: 1, weights: 'open' });
   assert.equal(open.weightsName, 'open');
   assert.equal(open.weights.commercial_use, true);
   assertWellFormed(await open.classifyWindow(vowels(5), { priority: 'discrete' }), 5);
 });
 
-test('settings that make no sense stop the start and are named', async () => {
+test('start() rejects invalid options by name', async () => {
   await assert.rejects(Classifier.start({ workers: 0 }), /workers must be a positive integer/);
   await assert.rejects(Classifier.start({ queueLimit: 1.5 }), /queueLimit must be a positive integer/);
-  await assert.rejects(Classifier.start({ stuckAfterMs: -1 }), /stuckAfterMs must be a positive integer/);
 });

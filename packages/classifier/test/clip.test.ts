@@ -33,7 +33,7 @@ function refused(code: string, message: RegExp, figures: Record<string, number> 
   };
 }
 
-test('a WAV gets the answer of its sound at 16 kHz, in every encoding and at odd rates', async () => {
+test('a WAV gives the same result as its 16 kHz samples, in every encoding and at odd rates', async () => {
   for (const sampleRate of [8000, 16_000, 44_100, 47_999]) {
     for (const encoding of sampleRate === 16_000 ? encodings : (['float32'] as const)) {
       const samples = vowels(5, 140, sampleRate);
@@ -48,7 +48,7 @@ test('a WAV gets the answer of its sound at 16 kHz, in every encoding and at odd
   }
 });
 
-test('prepared samples get the answer of their WAV, as an object and as a string of it', async () => {
+test('JSON samples give the same result as their WAV, as an object and as a string', async () => {
   const samples = vowels(4.5, 140, 44_100);
   const expected = await file(writeWav(samples, { encoding: 'float32' }));
   const object = JSON.stringify({ payload: [[...samples]] });
@@ -61,19 +61,25 @@ test('prepared samples get the answer of their WAV, as an object and as a string
   }
 });
 
-test('other formats go through ffmpeg; where nothing is lost the answer is that of the WAV', async () => {
+test('other formats go through ffmpeg; lossless ones give the same result as the WAV', async () => {
   const wav = writeWav(vowels(5, 140, 44_100));
   const expected = await file(wav);
   await writeFile(join(folder, 'voice.wav'), wav);
-  for (const name of ['voice.flac', 'voice.m4a', 'voice.webm']) {
-    execFileSync('ffmpeg', ['-y', '-loglevel', 'error', '-i', join(folder, 'voice.wav'), join(folder, name)]);
+  for (const [name, ...options] of [
+    ['voice.flac'],
+    ['voice.m4a'],
+    ['voice.webm'],
+    ['voice-adpcm.wav', '-c:a', 'adpcm_ima_wav'],
+  ] as const) {
+    const [from, to] = [join(folder, 'voice.wav'), join(folder, name)];
+    execFileSync('ffmpeg', ['-y', '-loglevel', 'error', '-i', from, ...options, to]);
     const { models, seconds } = await file(await readFile(join(folder, name)));
     assert.ok(Math.abs(seconds - 5) < 0.05, `${name} is ${seconds} s long`);
     if (name === 'voice.flac') assert.deepEqual(models, expected.models);
   }
 });
 
-test('what the tolerance lets through beyond 10 s is accepted and not heard', async () => {
+test('samples beyond 10 s, within the tolerance, are accepted and dropped', async () => {
   const samples = vowels(10.04, 140, 16_000);
   const { models, seconds } = await file(writeWav(samples, { sampleRate: 16_000, encoding: 'float32' }));
   assert.equal(seconds, 10.04);
@@ -83,7 +89,7 @@ test('what the tolerance lets through beyond 10 s is accepted and not heard', as
   assert.equal((await json(JSON.stringify({ payload: [[...payload]] }))).seconds, 10.04);
 });
 
-test('a clip that cannot be used is refused in the words of whoever found out, on whichever thread', async () => {
+test('an unusable clip is refused with its code, message and figures', async () => {
   const limits = { min_seconds: 4, max_seconds: 10 };
   await assert.rejects(
     file(writeWav(vowels(3, 140, 44_100))),
@@ -105,6 +111,17 @@ test('a clip that cannot be used is refused in the words of whoever found out, o
     file(writeWav(broken, { sampleRate: 16_000, encoding: 'float32' })),
     refused('unreadable_audio', /not numbers/),
   );
+  await assert.rejects(
+    file(writeWav(vowels(5, 140, 6000), { sampleRate: 6000 })),
+    refused('sample_rate_too_low', /6000 Hz/, { min_sample_rate: 8000, actual_sample_rate: 6000 }),
+  );
+  await assert.rejects(
+    file(writeWav(vowels(5, 140, 16_000)).subarray(0, 40)),
+    refused(
+      'unreadable_audio',
+      /^This WAV file cannot be read: it has no data chunk\. Save it again as WAV\.$/,
+    ),
+  );
   await assert.rejects(file(new Uint8Array(0)), refused('unreadable_audio', /empty/));
   await assert.rejects(
     file(Buffer.from('a letter, not a recording')),
@@ -122,7 +139,7 @@ async function withProgram(t: TestContext, script: string): Promise<Classifier> 
   return own;
 }
 
-test('too many clips that need ffmpeg at once: the rest are told to try again', async (t) => {
+test('too many concurrent clips for ffmpeg are refused with a time to retry', async (t) => {
   const busy = await withProgram(t, 'exec sleep 60');
   const abort = new AbortController();
   const bytes = Buffer.from('fLaC....');
@@ -136,17 +153,23 @@ test('too many clips that need ffmpeg at once: the rest are told to try again', 
   await Promise.all(clips);
 });
 
-test('without ffmpeg other formats are refused, saying what to send or install', async (t) => {
+test('without ffmpeg other formats and compressed WAV are refused with what to send or install', async (t) => {
   const own = await Classifier.start({ workers: 1, ffmpegPath: null });
   t.after(() => own.close());
-  const clip = { kind: 'file', bytes: Buffer.from('fLaC....') } as const;
-  await assert.rejects(
-    own.classifyClip(clip),
-    refused('unsupported_media_type', /reads only WAV until ffmpeg/),
-  );
+  const adpcm = writeWav(vowels(5, 140, 16_000), { sampleRate: 16_000 });
+  adpcm.writeUInt16LE(0x11, 20);
+  for (const [bytes, message] of [
+    [Buffer.from('fLaC....'), /^This recording is flac\. This server reads only WAV until ffmpeg/],
+    [adpcm, /^This recording is compressed WAV\. This server reads only WAV until ffmpeg/],
+  ] as const) {
+    await assert.rejects(
+      own.classifyClip({ kind: 'file', bytes }),
+      refused('unsupported_media_type', message),
+    );
+  }
 });
 
-test('hostile bodies are answered or refused with an AudioError, and cost no thread', async () => {
+test('hostile bodies are classified or refused with an AudioError, and cost no thread', async () => {
   const bodies: Array<['file' | 'json', Buffer]> = [
     ['json', Buffer.from(`{"payload":[${'['.repeat(1_000_000)}`)],
     ['json', Buffer.from(`[${'[],'.repeat(1_000_000)}[]]`)],
@@ -169,7 +192,7 @@ test('hostile bodies are answered or refused with an AudioError, and cost no thr
   assert.deepEqual([classifier.stats().alive, classifier.stats().restarts], [2, 0]);
 });
 
-test('decoding and inference do not hold the event loop', async () => {
+test('parsing, decoding and inference do not block the event loop', async () => {
   const clip = writeWav(vowels(10, 140, 96_000), { sampleRate: 96_000, channels: 2 });
   const text = JSON.stringify({ payload: [[...vowels(10, 140, 44_100)]] });
   const before = performance.eventLoopUtilization();

@@ -17,7 +17,7 @@ import { copyModels } from './support/models-dir.ts';
 import { noise, vowels } from './support/sounds.ts';
 import { kill, start, until } from './support/threads.ts';
 
-test('a thread that dies at work is replaced, and its work is answered by another', async (t) => {
+test('a thread that dies during a task is replaced, and another one retries the task', async (t) => {
   const { classifier, threads } = await start(t, { workers: 2 });
   kill(threads()[0]);
   const work = Array.from({ length: 8 }, (_, i) =>
@@ -31,7 +31,7 @@ test('a thread that dies at work is replaced, and its work is answered by anothe
   assert.deepEqual({ restarts, busy, configured }, { restarts: 1, busy: 0, configured: 2 });
 });
 
-test('a clip whose thread dies over it is answered by the next one, files and prepared samples alike', async (t) => {
+test('a clip whose thread dies is retried by the next one, files and JSON samples alike', async (t) => {
   const { classifier, threads } = await start(t, { workers: 1 });
   const samples = vowels(4.5, 140, 44_100);
   const file = { kind: 'file', bytes: writeWav(samples, { encoding: 'float32' }) } as const;
@@ -44,10 +44,10 @@ test('a clip whose thread dies over it is answered by the next one, files and pr
   assert.equal(classifier.stats().restarts, 2);
 });
 
-test('a thread gets a copy of the bytes, also of a Buffer, so that they can be tried again', async (t) => {
+test('a thread gets a copy of the bytes, also of a Buffer, so that the task can be retried', async (t) => {
   const catalog = await readCatalog();
   const modelPath = await verifyWeights(DEFAULT_MODELS_DIR, pickWeights(catalog, 'open'));
-  const thread = await InferenceThread.start({ modelPath, models: catalog.models, stuckAfterMs: 60_000 });
+  const thread = await InferenceThread.start({ modelPath, models: catalog.models });
   t.after(() => thread.stop());
   for (const data of [Buffer.from('{}'), Buffer.alloc(1_000_000, ' '), new Uint8Array(1_000_000)]) {
     const { length } = data;
@@ -56,14 +56,14 @@ test('a thread gets a copy of the bytes, also of a Buffer, so that they can be t
   }
 });
 
-test('an idle thread that dies is replaced too', async (t) => {
+test('an idle thread that dies is replaced', async (t) => {
   const { classifier, threads } = await start(t, { workers: 1 });
   kill(threads()[0]);
   await until(() => classifier.stats().restarts === 1 && classifier.stats().alive === 1, 'the replacement');
   await classifier.classifyWindow(noise(1), { priority: 'discrete' });
 });
 
-test('work over which two threads got stuck is refused, and the rest goes on', async (t) => {
+test('a task that makes two threads hang is refused, and others continue', async (t) => {
   const { classifier } = await start(t, { workers: 1 });
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let outcome: unknown;
@@ -71,7 +71,7 @@ test('work over which two threads got stuck is refused, and the rest goes on', a
   work.catch((error: unknown) => {
     outcome = error;
   });
-  // Whatever a thread has is overdue at once.
+  // Every task times out immediately.
   while (outcome === undefined) {
     if (classifier.stats().busy > 0) t.mock.timers.tick(30_000);
     await setImmediate();
@@ -83,7 +83,7 @@ test('work over which two threads got stuck is refused, and the rest goes on', a
   assert.equal(classifier.stats().restarts, 2);
 });
 
-test('while no thread can be started, short recordings and streams are refused and long ones wait', async (t) => {
+test('while no thread can be started, clips and streams are refused and long recordings wait', async (t) => {
   const { modelsDir, takeAway, restore } = await copyModels(t);
   const { classifier, threads } = await start(t, { workers: 1, modelsDir });
   await takeAway();
@@ -91,7 +91,7 @@ test('while no thread can be started, short recordings and streams are refused a
   const abort = new AbortController();
   const waiting = classifier.classifyWindow(noise(1), { priority: 'asynch' });
   const givenUp = classifier.classifyWindow(noise(1), { priority: 'asynch', signal: abort.signal });
-  // The first of them waits in the queue until it is known that no thread can be started, the others are refused at once.
+  // The first one waits in the queue until starting a thread has failed. The others are refused immediately.
   for (const priority of ['discrete', 'stream', 'discrete'] as const) {
     await assert.rejects(classifier.classifyWindow(noise(1), { priority }), NoThreadsError);
   }
@@ -106,7 +106,7 @@ test('while no thread can be started, short recordings and streams are refused a
   await classifier.classifyWindow(noise(1), { priority: 'discrete' });
 });
 
-test('close() ends although no thread can be started and work waits for one', async (t) => {
+test('close() resolves while work waits for a thread that cannot be started', async (t) => {
   const { modelsDir, takeAway } = await copyModels(t);
   const { classifier, threads } = await start(t, { workers: 1, modelsDir });
   await takeAway();
@@ -139,7 +139,7 @@ test('after close() nothing keeps the process alive', async () => {
   assert.equal(stderr, '');
 });
 
-test('a process that exits while threads are at work ends with its own code, not with a crash', async () => {
+test('a process that exits during inference has its own exit code and does not crash', async () => {
   const exit = inProcess(`
     classifier.classifyWindow(window, { priority: 'discrete' });
     classifier.classifyWindow(window, { priority: 'discrete' });

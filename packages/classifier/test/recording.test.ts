@@ -9,21 +9,22 @@ import {
   decodeBlock,
   Ffmpeg,
   memorySource,
-  openSound,
   type RecordingSource,
   resampleAll,
 } from '@undertone/audio';
 import { writeWav } from '@undertone/testing/write-wav';
 import fc from 'fast-check';
 import { NoThreadsError, type RecordingPrediction } from '../src/index.ts';
+import type { Task } from '../src/protocol.ts';
 import { classifyRecording, type RecordingOptions } from '../src/recording.ts';
+import { TaskQueue } from '../src/task-queue.ts';
 import { copyModels } from './support/models-dir.ts';
 import { vowels } from './support/sounds.ts';
 import { kill, start, until } from './support/threads.ts';
 
 const RATE = 16_000;
 
-/** A WAV whose every sample tells the second it belongs to: second n is n / 1000. */
+/** A WAV in which all samples of second n are n / 1000. */
 const countingWav = (seconds: number): Buffer =>
   writeWav(
     Float32Array.from({ length: Math.round(seconds * RATE) }, (_, i) => Math.floor(i / RATE) / 1000),
@@ -31,25 +32,33 @@ const countingWav = (seconds: number): Buffer =>
   );
 const secondOf = (samples: Float32Array): number => Math.round((samples[0] ?? 0) * 1000);
 
-const flat = { models: { m: { angry: 0.75, happy: 0.25 } }, speechSeconds: 1 };
+const flat = { models: { m: { angry: 0.75, happy: 0.25 } as Record<string, number> }, speechSeconds: 1 };
 
-/** Everything but the model is real. */
-function run(source: RecordingSource, options: Partial<RecordingOptions>): Promise<RecordingPrediction> {
-  return classifyRecording({
-    stepSeconds: 5,
-    inFlight: 3,
-    maxSeconds: 600,
-    signal: undefined,
-    open: (signal) => openSound(source, { ffmpeg: new Ffmpeg({ path: null }), kind: 'recording', signal }),
-    channels: 'mix',
-    decode: async (block) => decodeBlock(block),
-    classify: async () => flat,
-    ...options,
-  });
+interface RunOptions extends Partial<RecordingOptions> {
+  threads?: number;
+  classify?: (samples: Float32Array, signal: AbortSignal) => Promise<typeof flat>;
 }
 
-describe('the steps of a long recording', () => {
-  test('are one for each started step, at its time, whatever the length', async () => {
+/** Everything but the model and its threads is real. */
+function run(
+  source: RecordingSource,
+  { threads = 2, classify = async () => flat, ...options }: RunOptions,
+): Promise<RecordingPrediction> {
+  const queue = {
+    stats: () => ({ threads }),
+    run: async (task: Task, { signal }: { signal: AbortSignal }) => ({
+      output:
+        task.kind === 'decode'
+          ? { channels: decodeBlock(task) }
+          : await classify(task.data as Float32Array, signal),
+    }),
+  } as unknown as TaskQueue;
+  const ffmpeg = new Ffmpeg({ path: null });
+  return classifyRecording(source, { stepSeconds: 5, maxSeconds: 600, ...options }, { queue, ffmpeg });
+}
+
+describe('steps of a long recording', () => {
+  test('there is one per started step, for any length', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 60 }),
@@ -72,16 +81,16 @@ describe('the steps of a long recording', () => {
     );
   });
 
-  test('keep their order although answers come out of order', async () => {
+  test('stay in order when results arrive out of order', async () => {
     const held = new Map<number, () => void>();
     const { steps } = await run(memorySource(countingWav(40)), {
-      inFlight: 4,
+      threads: 3,
       classify: (samples) => {
         const second = secondOf(samples);
         return new Promise((resolve) => {
           held.set(second, () => resolve({ models: { m: { happy: second } }, speechSeconds: 1 }));
           if (held.size < 4) return;
-          // Four are in flight: the last one is answered first.
+          // Four are in flight: answer the last one first.
           for (const answer of [...held.values()].toReversed()) answer();
           held.clear();
         });
@@ -93,7 +102,7 @@ describe('the steps of a long recording', () => {
     );
   });
 
-  test('are classified a few at a time, and no more than that is read ahead', async () => {
+  test('few are in flight, and reading ahead is bounded', async () => {
     const wav = countingWav(150);
     let read = 0;
     let inFlight = 0;
@@ -104,7 +113,7 @@ describe('the steps of a long recording', () => {
       async *read(from = 0, to = wav.length) {
         for (let at = from; at < to; at += 10_000) {
           read = at / 4 / RATE;
-          // Three windows in flight, one at hand, the block they are cut from and the one read ahead, 20 s each.
+          // Three windows in flight, one waiting, the current block and the next one, 20 s each.
           assert.ok(read <= (answered + 4) * 5 + 41, `${read} s read with ${answered} windows answered`);
           yield wav.subarray(at, Math.min(at + 10_000, to));
         }
@@ -123,7 +132,7 @@ describe('the steps of a long recording', () => {
     assert.equal(most, 3);
   });
 
-  test('of more than 10 s are the mean of equal windows, and their speech the sum', async () => {
+  test('longer than 10 s: probabilities are the mean of equal windows, speech is the sum', async () => {
     const lengths: number[] = [];
     const { steps } = await run(memorySource(countingWav(50)), {
       stepSeconds: 25,
@@ -142,7 +151,7 @@ describe('the steps of a long recording', () => {
     ]);
   });
 
-  test('count only their own part of the speech where the last window looks back', async () => {
+  test('the last one counts only its own share of the speech when its window reaches back', async () => {
     const { steps } = await run(memorySource(countingWav(12)), {
       classify: async () => ({ ...flat, speechSeconds: 5 }),
     });
@@ -152,7 +161,7 @@ describe('the steps of a long recording', () => {
     );
   });
 
-  test('are refused when the recording is too short, or as soon as it is too long', async () => {
+  test('a recording that is too short is refused; one that is too long is refused without reading the rest', async () => {
     await assert.rejects(run(memorySource(countingWav(4.9)), {}), {
       code: 'audio_too_short',
       figures: { min_seconds: 5, actual_seconds: 4.9 },
@@ -174,7 +183,7 @@ describe('the steps of a long recording', () => {
     assert.ok(read < 700, `${read} s read`);
   });
 
-  test('end with the first failure: the rest is stopped and the source closed', async () => {
+  test('the first failure aborts the others and closes the source', async () => {
     const wav = countingWav(90);
     let closed = false;
     let started = 0;
@@ -190,7 +199,7 @@ describe('the steps of a long recording', () => {
       },
     };
     const failing = run(watched, {
-      inFlight: 4,
+      threads: 3,
       classify: (samples, signal) => {
         started++;
         if (secondOf(samples) === 10) return Promise.reject(new Error('this window'));
@@ -204,11 +213,11 @@ describe('the steps of a long recording', () => {
     });
     await assert.rejects(failing, { message: 'this window' });
     assert.ok(closed);
-    assert.equal(stopped, started - 1, 'all others that were in flight');
+    assert.equal(stopped, started - 1, 'all others in flight were aborted');
     assert.ok(started >= 3 && started <= 4, `${started}`);
   });
 
-  test('end at once with the signal’s reason, also while the source hangs', async () => {
+  test('an abort rejects with its reason, even while the source hangs', async () => {
     const wav = countingWav(30);
     const hanging = {
       size: wav.length,
@@ -230,11 +239,11 @@ describe('the steps of a long recording', () => {
   });
 });
 
-describe('a long recording and the real model', () => {
+describe('a long recording with the real model', () => {
   const samples = vowels(58.3, 140, 44_100);
   const wav = writeWav(samples, { encoding: 'float32', channels: 2 });
 
-  /** The WAV in pieces; after 30 s of it something happens. */
+  /** The WAV in pieces, with an event after 30 s of sound. */
   const withEvent = (event: () => unknown): RecordingSource => ({
     size: wav.length,
     async *read(from = 0, to = wav.length) {
@@ -249,7 +258,7 @@ describe('a long recording and the real model', () => {
     },
   });
 
-  test('is classified as its windows are one by one', async (t) => {
+  test('gives the same results as its windows one by one', async (t) => {
     const { classifier } = await start(t, { workers: 2 });
     const shares: number[] = [];
     const { steps, seconds, sampleRate, channels } = await classifier.classifyRecording(
@@ -274,14 +283,14 @@ describe('a long recording and the real model', () => {
     }
   });
 
-  test('is heard channel by channel when asked, each as if it were alone; silence costs one inference', async (t) => {
+  test('channels=separate gives each channel its own results; silence costs one inference', async (t) => {
     const { classifier } = await start(t, { workers: 2 });
     const [left, silent] = [samples.subarray(0, 23 * 44_100), new Float32Array(23 * 44_100)];
     const alone = await classifier.classifyRecording(memorySource(writeWav(left)), { stepSeconds: 5 });
     const silence = await classifier.classifyRecording(memorySource(writeWav(silent)), { stepSeconds: 5 });
     const stereo = writeWav(left, { channels: 2 });
     for (let at = 46; at < stereo.length; at += 4) stereo.writeInt16LE(0, at);
-    const inferences = t.mock.method(classifier, 'classifyWindow').mock;
+    const tasks = t.mock.method(TaskQueue.prototype, 'run').mock;
     const { steps, channels } = await classifier.classifyRecording(memorySource(stereo), {
       stepSeconds: 5,
       channels: 'separate',
@@ -298,10 +307,11 @@ describe('a long recording and the real model', () => {
       steps.map(({ startSeconds, channel }) => [startSeconds, channel]),
       [0, 5, 10, 15, 20].flatMap((start) => [0, 1].map((channel) => [start, channel])),
     );
-    assert.equal(inferences.callCount(), 5 + 1);
+    const inferences = tasks.calls.filter(({ arguments: [task] }) => (task as Task).kind === 'window');
+    assert.equal(inferences.length, 5 + 1);
   });
 
-  test('with more channels than can be heard apart is refused with both numbers', async () => {
+  test('too many channels to analyse separately are refused with both numbers', async () => {
     const many = memorySource(writeWav(new Float32Array(50_000), { sampleRate: 8000, channels: 9 }));
     await assert.rejects(run(many, { channels: 'separate' }), (error: AudioError) => {
       assert.deepEqual(error.figures, { max_channels: 8, actual_channels: 9 });
@@ -310,7 +320,7 @@ describe('a long recording and the real model', () => {
     await run(many, { channels: 'mix' });
   });
 
-  test('gets the same result when a thread dies in the middle of it', async (t) => {
+  test('the loss of a thread does not change the result', async (t) => {
     const { classifier, threads } = await start(t, { workers: 2 });
     const expected = await classifier.classifyRecording(memorySource(wav), { stepSeconds: 5 });
     const found = await classifier.classifyRecording(
@@ -321,7 +331,7 @@ describe('a long recording and the real model', () => {
     assert.equal(classifier.stats().restarts, 1);
   });
 
-  test('waits while no thread can be started, goes on when one is back, and ends when it is aborted', async (t) => {
+  test('waits while no thread can be started, continues when one is back, and stops on abort', async (t) => {
     const { modelsDir, takeAway, restore } = await copyModels(t);
     const { classifier, threads } = await start(t, { workers: 1, modelsDir });
     const expected = await classifier.classifyRecording(memorySource(wav), { stepSeconds: 10 });
@@ -349,7 +359,7 @@ describe('a long recording and the real model', () => {
   });
 });
 
-test('the progress of an MP4 over 32 MiB with its index at the end moves', async (t) => {
+test('progress is reported for an MP4 over 32 MiB with its index at the end', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-mp4-'));
   t.after(() => rm(folder, { recursive: true }));
   const path = join(folder, 'long.m4a');

@@ -19,7 +19,7 @@ function filled(priorities: Priority[], custom: Partial<Rules> = {}) {
   return { scheduler, work };
 }
 
-test('discrete work goes before streams, and both before long recordings that came earlier', () => {
+test('discrete work goes before streams, and both before earlier long recordings', () => {
   const { scheduler, work } = filled(['asynch', 'stream', 'discrete']);
   assert.equal(scheduler.next(moment), work[2]);
   assert.equal(scheduler.next(moment), work[1]);
@@ -27,7 +27,7 @@ test('discrete work goes before streams, and both before long recordings that ca
   assert.equal(scheduler.next(moment), undefined);
 });
 
-test('a full queue refuses discrete work only: streams and long recordings wait for their answers anyway', () => {
+test('only the discrete queue has a limit', () => {
   const { scheduler } = filled(Array.from({ length: rules.queueLimit }, () => 'discrete'));
   assert.equal(scheduler.offer(make('discrete'), 0), false);
   for (let i = 0; i < 10 * rules.queueLimit; i++) {
@@ -35,20 +35,20 @@ test('a full queue refuses discrete work only: streams and long recordings wait 
   }
 });
 
-test('a thread is kept from asynch work for a while after a discrete request, and lent again afterwards', () => {
+test('one thread takes no asynch work for a while after a discrete request', () => {
   const { scheduler } = filled(['discrete', 'asynch', 'asynch']);
   assert.equal(scheduler.next({ now: 0, threads: 2, asynchRunning: 0 })?.priority, 'discrete');
   assert.equal(scheduler.next({ now: 99, threads: 2, asynchRunning: 1 }), undefined);
   assert.equal(scheduler.next({ now: 100, threads: 2, asynchRunning: 1 })?.priority, 'asynch');
 });
 
-test('the only thread is never kept from asynch work', () => {
+test('a single thread always takes asynch work', () => {
   const { scheduler } = filled(['discrete', 'asynch']);
   scheduler.next(moment);
   assert.equal(scheduler.next(moment)?.priority, 'asynch');
 });
 
-test('work whose thread was lost goes first, also into a full queue', () => {
+test('requeued work goes first, even if the queue is full', () => {
   const { scheduler, work } = filled(Array.from({ length: rules.queueLimit }, () => 'discrete'));
   const lost = scheduler.next(moment) as Numbered;
   scheduler.offer(make('discrete'), 0);
@@ -56,7 +56,7 @@ test('work whose thread was lost goes first, also into a full queue', () => {
   assert.equal(scheduler.next(moment), work[0]);
 });
 
-/** What may happen to a scheduler, in any order. */
+/** Events, in any order. */
 const priority = fc.constantFrom<Priority>(...PRIORITIES);
 const event = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('offer' as const), priority }) },
@@ -70,7 +70,7 @@ const event = fc.oneof(
   },
 );
 
-test('whatever happens: no queue over its limit, first in first out, priorities kept, nothing lost', () => {
+test('for any sequence of events: limits, FIFO order and priorities hold, and no work is lost', () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 120 }), (events) => {
       const scheduler = new Scheduler<Numbered>(rules);
@@ -132,7 +132,7 @@ test('whatever happens: no queue over its limit, first in first out, priorities 
   );
 });
 
-test('neither streams nor long recordings starve, however much discrete work arrives', () => {
+test('streams and long recordings do not starve under constant discrete work', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 5 }), (threads, turns) => {
       const { scheduler, work } = filled(['asynch', 'stream', 'asynch', 'stream'], { turns });

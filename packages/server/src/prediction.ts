@@ -1,9 +1,16 @@
-import type { Classifier } from '@undertone/classifier';
+import type { Classifier, Models } from '@undertone/classifier';
 import { type AllPredictions, DEFAULT_MODEL, type DiscreteResult, type Emotion } from '@undertone/contract';
 import { unknownModel } from './problems.ts';
 
 /** Four decimals: finer than the calibration, coarse enough to read. */
 const UNITS = 10_000;
+
+/** The result of one model, which must be in the catalogue. */
+export function resultOf(models: Models, model: string): DiscreteResult {
+  const probabilities = models[model];
+  if (probabilities === undefined) throw new RangeError(`The catalogue has no model "${model}"`);
+  return toResult(probabilities);
+}
 
 /**
  * Probabilities as the wire shows them. They are rounded by largest remainder, so that the shown values make

@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-/** Where the machine's ffmpeg is, or null. Looked for each time: it may be installed meanwhile. */
+/** Path of ffmpeg on the PATH, or null. Not cached: it may be installed while the server runs. */
 export async function findFfmpeg(): Promise<string | null> {
   const { PATH = '' } = process.env;
   for (const folder of PATH.split(delimiter).filter((name) => name !== '')) {

@@ -2,8 +2,8 @@ import type { RecordingSource } from '../byte-reader.ts';
 import { AudioError } from '../errors.ts';
 
 /**
- * Phones write the index of an MP4 file (the `moov` box) after the sound, and a reader that cannot seek, such as
- * ffmpeg on a pipe, cannot use it there. Here the index is fetched first and sent ahead of the sound.
+ * Phones write the index of an MP4 file (the `moov` box) after the sound. ffmpeg reads from a pipe and cannot seek, so
+ * the index is read first and sent ahead of the sound.
  */
 interface Box {
   readonly type: string;
@@ -12,14 +12,14 @@ interface Box {
   readonly end: number;
 }
 
-const MOST_INDEX_BYTES = 32 * 1024 * 1024;
-/** Each one is a read of its own. Of files with more (fragmented ones) the index comes first anyway. */
-const MOST_TOP_BOXES = 64;
-/** Of the index; a track has some twenty. */
-const MOST_INNER_BOXES = 4096;
-const LONGEST_HEADER = 16;
+const MAX_INDEX_BYTES = 32 * 1024 * 1024;
+/** Each costs one read. Files with more boxes are fragmented and start with their index. */
+const MAX_TOP_BOXES = 64;
+/** Boxes within the index; a track has some twenty. */
+const MAX_INNER_BOXES = 4096;
+const MAX_HEADER_BYTES = 16;
 
-/** The file as a stream that ffmpeg can read without seeking; unchanged where there is nothing to move. */
+/** The file as a stream that ffmpeg can read without seeking; unchanged if there is nothing to move. */
 export async function* streamableMp4(source: RecordingSource): AsyncGenerator<Uint8Array> {
   const boxes = await topBoxes(source);
   const [first] = boxes;
@@ -29,7 +29,7 @@ export async function* streamableMp4(source: RecordingSource): AsyncGenerator<Ui
     yield* source.read();
     return;
   }
-  if (index.end - index.start > MOST_INDEX_BYTES) throw indexTooLarge();
+  if (index.end - index.start > MAX_INDEX_BYTES) throw indexTooLarge();
   const moved = await readAll(source, index.start, index.end);
   shiftOffsets(moved, { from: first.end, to: index.start, by: moved.length });
   yield* source.read(0, first.end);
@@ -38,11 +38,11 @@ export async function* streamableMp4(source: RecordingSource): AsyncGenerator<Ui
   if (index.end < source.size) yield* source.read(index.end, source.size);
 }
 
-/** The outermost boxes up to the index, as far as they make sense. */
+/** The top-level boxes up to the index or the first invalid one. */
 async function topBoxes(source: RecordingSource): Promise<Box[]> {
   const found: Box[] = [];
-  for (let at = 0; at < source.size && found.length < MOST_TOP_BOXES; ) {
-    const header = await readAll(source, at, Math.min(at + LONGEST_HEADER, source.size));
+  for (let at = 0; at < source.size && found.length < MAX_TOP_BOXES; ) {
+    const header = await readAll(source, at, Math.min(at + MAX_HEADER_BYTES, source.size));
     const box = readBox(header, 0, source.size - at);
     if (box === null) break;
     found.push({ type: box.type, start: at, body: at + box.body, end: at + box.end });
@@ -65,15 +65,15 @@ interface Shift {
 }
 
 const CONTAINERS = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl']);
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
-/** The index says where each piece of sound lies in the file: those that move are corrected. */
+/** The index has the file offset of each piece of sound. Corrects the offsets of those that move. */
 function shiftOffsets(index: Buffer, shift: Shift): void {
   let seen = 0;
   const walk = (start: number, end: number, depth: number): void => {
     for (let box = readBox(index, start, end); box !== null; box = readBox(index, box.end, end)) {
-      if (++seen > MOST_INNER_BOXES) throw indexTooLarge();
-      if (CONTAINERS.has(box.type) && depth < DEEPEST) walk(box.body, box.end, depth + 1);
+      if (++seen > MAX_INNER_BOXES) throw indexTooLarge();
+      if (CONTAINERS.has(box.type) && depth < MAX_DEPTH) walk(box.body, box.end, depth + 1);
       if (box.type === 'stco' || box.type === 'co64') shiftTable(index, box, shift);
     }
   };
@@ -85,7 +85,7 @@ function shiftTable(index: Buffer, box: Box, { from, to, by }: Shift): void {
   const entryBytes = box.type === 'stco' ? 4 : 8;
   const room = Math.floor((box.end - box.body - 8) / entryBytes);
   const count = Math.min(index.readUInt32BE(box.body + 4), room);
-  // Recordings are far shorter than 4 GiB: of a 64-bit offset the lower half is enough.
+  // Recordings are far smaller than 4 GiB, so the lower half of a 64-bit offset is enough.
   for (let entry = 0, at = box.body + 4 + entryBytes; entry < count; entry++, at += entryBytes) {
     const offset = index.readUInt32BE(at);
     const isLong = entryBytes === 8 && index.readUInt32BE(at - 4) !== 0;
@@ -93,15 +93,15 @@ function shiftTable(index: Buffer, box: Box, { from, to, by }: Shift): void {
   }
 }
 
-/** The box that begins at `start`; null where there is none, or none that ends by `end`. */
+/** The box at `start`; null if there is none that ends by `end`. */
 function readBox(bytes: Buffer, start: number, end: number): Box | null {
   if (start + 8 > Math.min(end, bytes.length)) return null;
   let size = bytes.readUInt32BE(start);
   let body = start + 8;
   if (size === 1) {
-    if (start + LONGEST_HEADER > bytes.length) return null;
+    if (start + MAX_HEADER_BYTES > bytes.length) return null;
     size = Number(bytes.readBigUInt64BE(start + 8));
-    body = start + LONGEST_HEADER;
+    body = start + MAX_HEADER_BYTES;
   }
   const boxEnd = size === 0 ? end : start + size;
   if (boxEnd < body || boxEnd > end) return null;

@@ -3,13 +3,13 @@ import { AudioError } from '../errors.ts';
 
 export type Kind = 'clip' | 'recording';
 
-const MOST_WAITING_CLIPS = 64;
+const MAX_WAITING_CLIPS = 64;
 
 /**
- * ffmpeg is a process of some 50 MB for each recording, so only a few run at a time.
+ * Limits concurrent ffmpeg processes, which take some 50 MB each.
  *
- * Long recordings take at most half of the slots, so that short clips always find one soon; where both wait, clips go
- * first. Too many waiting clips are refused. Recordings wait as long as they must: their number is limited elsewhere.
+ * Long recordings take at most half of the slots, so that short clips get one soon. Waiting clips go before waiting
+ * recordings. Too many waiting clips are refused; recordings wait without a limit, since the job limit bounds them.
  */
 export class Slots {
   readonly #total: number;
@@ -20,7 +20,7 @@ export class Slots {
     this.#total = total;
   }
 
-  /** Waits for a slot; call what it returns to free it. */
+  /** Waits for a slot. Returns the function that frees it. */
   async take(kind: Kind, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#hasRoom(kind)) this.#running[kind]++;
@@ -46,7 +46,7 @@ export class Slots {
 
   #wait(kind: Kind, signal: AbortSignal | undefined): Promise<void> {
     const waiting = this.#waiting[kind];
-    if (kind === 'clip' && waiting.length >= MOST_WAITING_CLIPS) {
+    if (kind === 'clip' && waiting.length >= MAX_WAITING_CLIPS) {
       throw new AudioError(
         'overloaded',
         'The server is busy with other compressed recordings. Try again in a moment.',

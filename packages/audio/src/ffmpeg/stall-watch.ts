@@ -1,8 +1,8 @@
 const TICKS = 10;
 
 /**
- * Notices that a child process is stuck: it neither takes nor gives a byte for so long. While the recording is slow to
- * arrive, or its user slow to take the output, the watch is paused.
+ * Detects a stuck child process: one that neither reads nor writes a byte for `limitMs`. Paused while the recording is
+ * slow to arrive or the output slow to be consumed.
  */
 export class StallWatch {
   readonly #timer: NodeJS.Timeout;

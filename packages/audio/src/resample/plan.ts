@@ -1,34 +1,34 @@
-/** What the models hear. */
+/** The input rate of the models. */
 export const MODEL_SAMPLE_RATE = 16_000;
 
 /** One pass over the samples: `phases` outputs for every `stride` inputs, each a weighted sum of `taps` inputs. */
 export interface Stage {
-  /** Tells one filter from another. */
+  /** Identifies the filter. */
   readonly key: string;
   readonly stride: number;
-  /** Fractions of an input sample an output can fall on. */
+  /** Fractional offsets at which an output can fall between inputs. */
   readonly phases: number;
-  /** Fractions whose coefficients are computed: all, or fewer where that would be a great many. */
+  /** Offsets with computed coefficients: all of them, or fewer if there are too many. */
   readonly rows: number;
   /** Coefficients in a row, a multiple of 16. */
   readonly taps: number;
-  /** The middle of the filter's slope, in cycles per input sample. */
+  /** Centre of the transition band, in cycles per input sample. */
   readonly cutoff: number;
 }
 
-/** Samples from `start` up to, not including, `end`, counted from the start of the recording. */
+/** Samples from `start` to `end` (exclusive), counted from the start of the recording. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** The share of the band that comes through untouched; the rest is the filter's slope. */
+/** Share of the band that passes unchanged; the rest is the transition band. */
 const PASS_BAND = 0.9;
 
 /**
- * How to get from a recording's rate to the model's. A steep filter is expensive at a high rate, so a recording far
- * above the wanted rate is first decimated by a whole number with a gentle filter, which lets through what would fold
- * only onto frequencies that the steep one removes afterwards. Cheap: nothing is designed yet.
+ * Plans the conversion from a recording's rate to the model's. A steep filter is expensive at a high rate, so recordings
+ * far above the model's rate are first decimated by an integer with a gentle filter. It may alias, but only onto
+ * frequencies that the steep filter removes afterwards. Cheap: filters are designed later.
  */
 export function planStages(fromRate: number): readonly Stage[] {
   if (fromRate === MODEL_SAMPLE_RATE) return [];
@@ -52,7 +52,7 @@ export function planStages(fromRate: number): readonly Stage[] {
   return stages;
 }
 
-/** The inputs of a stage that these outputs of it are made of. Those before 0 are silence. */
+/** The inputs that a stage needs for these outputs. Inputs before 0 are silence. */
 function inputsOf({ stride, phases, taps }: Stage, outputs: Span): Span {
   return {
     start: Math.floor((outputs.start * stride) / phases) - taps / 2 + 1,
@@ -60,12 +60,12 @@ function inputsOf({ stride, phases, taps }: Stage, outputs: Span): Span {
   };
 }
 
-/** The same for all stages together: the samples of the recording that these 16 kHz samples are made of. */
+/** The frames of the recording that all stages together need for these 16 kHz samples. */
 export function framesFor(stages: readonly Stage[], outputs: Span): Span {
   return stages.reduceRight((span, stage) => inputsOf(stage, atLeastZero(span)), outputs);
 }
 
-/** How many 16 kHz samples so many samples of a recording make. */
+/** The number of 16 kHz samples that `frames` frames of a recording become. */
 export function modelSamples(frames: number, fromRate: number): number {
   return Math.round((frames * MODEL_SAMPLE_RATE) / fromRate);
 }
@@ -78,35 +78,34 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
-/** Edges in cycles per input sample: kept up to `pass`, gone from `stop` on. */
+/** Edges of the pass band and stop band, in cycles per input sample. */
 interface Band {
   readonly pass: number;
   readonly stop: number;
 }
 
-/** What the stop band is held down by, in dB: further than the noise of 16-bit samples. */
+/** Stop-band attenuation in dB: below the noise of 16-bit samples. */
 const ATTENUATION = 102;
 
 /**
- * Odd rates (12,345 Hz) would need thousands of rows. From this many on, interpolating between neighbouring rows errs
- * by less than -110 dB.
+ * Odd rates (12,345 Hz) would need thousands of rows. With this many, interpolation between neighbouring rows has an
+ * error below -110 dB.
  */
-const MOST_ROWS = 1024;
+const MAX_ROWS = 1024;
 
-/** How large a filter must be. */
 function sizeFilter(phases: number, { pass, stop }: Band): Omit<Stage, 'key' | 'stride'> {
   const width = (ATTENUATION - 7.95) / (14.36 * (stop - pass));
   return {
     phases,
-    rows: Math.min(phases, MOST_ROWS),
+    rows: Math.min(phases, MAX_ROWS),
     taps: 16 * Math.ceil(width / 16),
     cutoff: (pass + stop) / 2,
   };
 }
 
 /**
- * An output falls between two inputs, and each fraction it can fall on has its own row of `taps` coefficients: a
- * windowed sinc, sampled at that offset. There is one row more, so that the last has a neighbour to interpolate with.
+ * An output falls between two inputs. Each fractional offset has its own row of `taps` coefficients: a windowed sinc,
+ * sampled at that offset. One extra row gives the last one a neighbour to interpolate with.
  */
 export function designFilter({ rows, taps, cutoff }: Stage): Float32Array {
   const half = taps / 2;
@@ -120,7 +119,7 @@ export function designFilter({ rows, taps, cutoff }: Stage): Float32Array {
   return coefficients;
 }
 
-/** The right half of a Kaiser-windowed sinc, `perSample` values for each input sample it spans. */
+/** The right half of a Kaiser-windowed sinc, with `perSample` values per input sample. */
 function sampleWindowedSinc(half: number, perSample: number, cutoff: number): Float64Array {
   const beta = 0.1102 * (ATTENUATION - 8.7);
   const peak = bessel(beta);

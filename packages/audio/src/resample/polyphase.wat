@@ -1,11 +1,10 @@
-;; The inner loops of reading a recording: 16-bit samples to floating point, and the resampler's weighted sums.
-;; They are WebAssembly because its 128-bit lanes do four multiplications at once, which the JavaScript
-;; engine does not: the same loops in TypeScript take about ten times as long.
-;; `node packages/audio/scripts/build-polyphase.ts` turns this file into polyphase.wasm.
+;; The inner loops of decoding: 16-bit samples to floating point, and the resampler's weighted sums.
+;; WebAssembly has 128-bit SIMD, four multiplications at once. The same loops in TypeScript take about ten times as long.
+;; `node packages/audio/scripts/build-polyphase.ts` compiles this file to polyphase.wasm.
 (module
   (memory (export "memory") 256)
 
-  ;; Turns $count 16-bit samples into floats of -1..1, eight at a time: what follows the last one is written over.
+  ;; Converts $count 16-bit samples to floats of -1..1, eight at a time: overwrites up to seven floats after the last.
   (func (export "widen") (param $from i32) (param $to i32) (param $count i32)
     (local $end i32) (local $values v128) (local $scale v128)
     (local.set $end (i32.add (local.get $from) (i32.shl (local.get $count) (i32.const 1))))
@@ -22,7 +21,7 @@
         (local.set $to (i32.add (local.get $to) (i32.const 32)))
         (br $next))))
 
-  ;; Puts $pairs pairs of samples asunder: the first of each to $even, the second to $odd. Four pairs at a time.
+  ;; De-interleaves $pairs pairs of samples: the first of each to $even, the second to $odd. Four pairs at a time.
   (func $part (param $x i32) (param $pairs i32) (param $even i32) (param $odd i32)
     (local $a v128) (local $b v128) (local $end i32)
     (local.set $end (i32.add (local.get $even) (i32.shl (local.get $pairs) (i32.const 2))))
@@ -38,9 +37,9 @@
       (br_if $next
         (i32.lt_u (local.tee $even (i32.add (local.get $even) (i32.const 16))) (local.get $end)))))
 
-  ;; Halves the rate with a half-band filter of $taps coefficients at $bank: the one in the middle and every second one
-  ;; count, all others are zero. So the middle one meets only odd samples and the rest only even ones. Writes $count
-  ;; outputs, 32 at a time: what follows the last one is written over. $scratch has room for as much as is read.
+  ;; Halves the rate with a half-band filter of $taps coefficients at $bank. Only the middle one and every second one are
+  ;; not zero, so the middle one applies to odd samples and the others to even samples. Writes $count outputs, 32 at a
+  ;; time: overwrites up to 31 after the last. $scratch must be as large as the input.
   (func (export "halve")
     (param $x i32) (param $bank i32) (param $taps i32) (param $scratch i32) (param $out i32) (param $count i32)
     (local $pairs i32) (local $odd i32) (local $at i32) (local $end i32) (local $from i32) (local $h v128)
@@ -48,7 +47,7 @@
     (local.set $pairs (i32.add (local.get $count) (i32.add (i32.shr_u (local.get $taps) (i32.const 1)) (i32.const 32))))
     (local.set $odd (i32.add (local.get $scratch) (i32.shl (i32.add (local.get $pairs) (i32.const 4)) (i32.const 2))))
     (call $part (local.get $x) (local.get $pairs) (local.get $scratch) (local.get $odd))
-    ;; The middle coefficient is number $taps / 2 - 1 of the row, and its sample the ($taps / 4 - 1)th odd one.
+    ;; The middle coefficient has index $taps / 2 - 1 in the row, and its sample is the ($taps / 4 - 1)th odd one.
     (local.set $odd (i32.add (local.get $odd) (i32.sub (local.get $taps) (i32.const 4))))
     (local.set $end (i32.add (local.get $bank) (i32.shl (local.get $taps) (i32.const 2))))
     (block $done
@@ -112,8 +111,8 @@
       (br_if $next (i32.lt_u (local.tee $h (i32.add (local.get $h) (i32.const 32))) (local.get $end))))
     (call $total (local.get $a) (local.get $b)))
 
-  ;; The same for four places of the input, $apart bytes from one to the next, with one reading of h: fetching
-  ;; coefficients is what takes the time. Adds up in the same order as $dot, so that nobody can tell which was used.
+  ;; The same for four positions of the input, $apart bytes from each other. Loading h takes most of the time, so it is
+  ;; loaded once for all four. Sums in the same order as $dot, so the results are identical.
   (func $dots (param $x i32) (param $apart i32) (param $h i32) (param $end i32)
     (param $out i32) (param $outApart i32)
     (local $y i32) (local $z i32) (local $w i32) (local $h0 v128) (local $h1 v128)
@@ -156,11 +155,10 @@
     (local.set $out (i32.add (local.get $out) (local.get $outApart)))
     (f32.store (local.get $out) (call $total (local.get $wa) (local.get $wb))))
 
-  ;; Writes `count` output samples. The position in the input is a whole number of samples ($x) and
-  ;; $phase / $phases of one; each output moves it on by $step samples and $carry / $phases.
-  ;; $bank holds one row of coefficients for each phase or, where $rows < $phases, $rows + 1 rows
-  ;; spread evenly over one input sample, between whose sums the result is interpolated.
-  ;; After a lap of $phases outputs the rows come round again: four laps are run side by side where there are as many.
+  ;; Writes $count outputs. The position in the input is $x plus $phase / $phases of a sample; each output advances it by
+  ;; $step samples and $carry / $phases. $bank has one row of coefficients per phase. If $rows < $phases, it has $rows + 1
+  ;; rows, spread evenly over one input sample, and the result is interpolated between two of them.
+  ;; After a lap of $phases outputs the rows repeat: four laps run in parallel if there are enough outputs.
   (func (export "convolve")
     (param $x i32) (param $bank i32) (param $rowBytes i32) (param $rows i32)
     (param $phases i32) (param $phase i32) (param $step i32) (param $carry i32)

@@ -31,7 +31,7 @@ export function sine(
   );
 }
 
-/** Something like a sung vowel: harmonics of a gliding 120 Hz, all of them below 3.5 kHz. */
+/** Similar to a sung vowel: harmonics of a gliding 120 Hz, all below 3.5 kHz. */
 export function voice(seconds: number, sampleRate: number): Float32Array<ArrayBuffer> {
   return Float32Array.from({ length: Math.round(seconds * sampleRate) }, (_, i) => {
     const t = i / sampleRate;
@@ -42,7 +42,7 @@ export function voice(seconds: number, sampleRate: number): Float32Array<ArrayBu
   });
 }
 
-/** How much stronger the expected signal is than the difference, in dB, within the given range. */
+/** Signal-to-noise ratio in dB within the given range. */
 export function signalToNoise(
   expected: ArrayLike<number>,
   actual: ArrayLike<number>,
@@ -58,12 +58,12 @@ export function signalToNoise(
   return 10 * Math.log10(signal / noise);
 }
 
-/** The power of a signal in dB. */
+/** In dB. */
 export function power(samples: Float32Array): number {
   return 10 * Math.log10(samples.reduce((sum, value) => sum + value ** 2, 0) / samples.length);
 }
 
-/** Bytes as a recording that is read in pieces of the given sizes in turn. */
+/** A source that yields pieces of the given sizes in turn. */
 export function inPieces(bytes: Uint8Array, ...sizes: number[]): RecordingSource {
   return {
     size: bytes.length,
@@ -79,12 +79,12 @@ export function inPieces(bytes: Uint8Array, ...sizes: number[]): RecordingSource
 
 const noFfmpeg = new Ffmpeg({ path: null });
 
-/** Opens a recording, on a machine without ffmpeg unless one is given. */
+/** Opens a recording, by default without ffmpeg. */
 export function open(source: RecordingSource, ffmpeg: Ffmpeg = noFfmpeg): Promise<Sound> {
   return openSound(source, { ffmpeg, kind: 'clip' });
 }
 
-/** All of a recording at 16 kHz, decoded block by block. */
+/** Decodes a whole recording block by block. */
 export async function decodeAll({ pieces, format }: Sound, mostBytes?: number): Promise<Float32Array> {
   const parts: Float32Array[] = [];
   for await (const block of cutIntoBlocks(pieces, format, mostBytes)) parts.push(...decodeBlock(block));

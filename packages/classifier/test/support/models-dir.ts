@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Catalog, DEFAULT_MODELS_DIR } from '../../src/index.ts';
 
-/** A copy of the models folder, its catalogue changed, in which the graph can be taken away and put back. */
+/** A copy of the models folder with a changed catalogue. The graph can be removed and restored. */
 export async function copyModels(t: TestContext, change: (catalog: Catalog) => void = () => undefined) {
   const modelsDir = await mkdtemp(join(tmpdir(), 'undertone-models-'));
   t.after(() => rm(modelsDir, { recursive: true }));

@@ -1,4 +1,4 @@
-/** Sounds for the tests, made from a seed so that every run hears the same. */
+/** Deterministic test sounds. */
 const RATE = 16_000;
 
 export function silence(seconds: number): Float32Array {
@@ -20,7 +20,7 @@ export function noise(seconds: number, seed = 1): Float32Array {
   });
 }
 
-/** A buzz with moving formants and pauses, nearer to a voice than the others. */
+/** A buzz with moving formants and pauses, closest to a voice. */
 export function vowels(seconds: number, pitch = 140, rate = RATE): Float32Array<ArrayBuffer> {
   return Float32Array.from({ length: Math.round(seconds * rate) }, (_, i) => {
     const t = i / rate;

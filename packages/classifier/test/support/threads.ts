@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { Classifier, type ClassifierOptions } from '../../src/index.ts';
 
-// Node tells of every thread that is made: this is how the tests get hold of the real ones.
+// Node emits an event for every new worker: gives the tests access to the real threads.
 const workers: Worker[] = [];
 const remember = (worker: Worker) => workers.push(worker);
 before(() => process.on('worker', remember));
 after(() => process.off('worker', remember));
 
-/** A classifier that is closed after the test, and its threads, those that are started later included. */
+/** A classifier that is closed after the test, and its threads including replacements. */
 export async function start(t: TestContext, options: ClassifierOptions) {
   const first = workers.length;
   const classifier = await Classifier.start(options);
@@ -18,10 +18,7 @@ export async function start(t: TestContext, options: ClassifierOptions) {
   return { classifier, threads: () => workers.slice(first) };
 }
 
-/**
- * A message it does not know ends a thread with an error. Work that is handed over before the main thread can
- * have heard of that is with the thread when it dies.
- */
+/** An unknown message crashes a thread. A task sent right after it is lost with the thread. */
 export const kill = (thread: Worker | undefined) => thread?.postMessage({ kind: 'nonsense' });
 
 export async function until(condition: () => boolean, what: string): Promise<void> {

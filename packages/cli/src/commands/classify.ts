@@ -9,7 +9,7 @@ import {
   MIN_SPEECH_SECONDS,
   type ModelId,
 } from '@undertone/contract';
-import { toResult } from '@undertone/server/prediction';
+import { resultOf } from '@undertone/server/prediction';
 import { type Command, Option } from 'commander';
 import { bars, paint } from '../bars.ts';
 import { Batch, printable } from '../batch.ts';
@@ -183,7 +183,7 @@ async function classify(file: string, classifier: Classifier, model: ModelId): P
   try {
     const clip = { kind: 'file', bytes: await readBytes(file) } as const;
     const { models, seconds, speechSeconds } = await classifier.classifyClip(clip);
-    return { file, seconds, speechSeconds, result: toResult(models[model] as Record<string, number>) };
+    return { file, seconds, speechSeconds, result: resultOf(models, model) };
   } catch (error) {
     return { file, error: explainReading(error) };
   }

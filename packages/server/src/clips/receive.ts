@@ -1,36 +1,31 @@
 import type { IncomingMessage } from 'node:http';
+import type { Clip } from '@undertone/classifier';
 import { DISCRETE_LIMITS } from '@undertone/contract';
 import { announcedBytes, type BodyTimeouts, bodyTooLarge, receiveBody } from '../http/body.ts';
 import { receiveFormFile } from '../http/form-file.ts';
 import { ProblemError } from '../problems.ts';
 import type { Reservation } from './admission.ts';
 
-/** The bytes of a short recording as they came; what they mean is for a worker thread to find out. */
-export interface ReceivedClip {
-  readonly kind: 'file' | 'json';
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
 export interface ClipBody {
-  readonly kind: ReceivedClip['kind'];
+  readonly kind: Clip['kind'];
   /** Undefined for a chunked body. */
   readonly announced: number | undefined;
   readonly maxBytes: number;
 }
 
-interface ReadOptions {
+interface ReceiveOptions {
   readonly timeouts: BodyTimeouts;
   readonly reservation: Reservation;
   readonly signal: AbortSignal;
 }
 
-/** The other parts of a form, their headers and boundaries. */
+/** Allowance for the boundaries, headers and other parts of a form. */
 const FORM_OVERHEAD_BYTES = 64 * 1024;
 const MAX_BYTES = {
   file: DISCRETE_LIMITS.maxFileBytes + FORM_OVERHEAD_BYTES,
   json: DISCRETE_LIMITS.maxJsonBytes,
 };
-const KINDS: Record<string, ReceivedClip['kind']> = {
+const KINDS: Record<string, Clip['kind']> = {
   'multipart/form-data': 'file',
   'application/json': 'json',
 };
@@ -38,7 +33,7 @@ const KINDS: Record<string, ReceivedClip['kind']> = {
 const FORMS =
   'Send the recording as the part named file of a multipart/form-data body (`curl -F file=@voice.wav`), or prepared samples as application/json.';
 
-/** The form of the body and its limit, from the headers alone: what cannot be taken is refused before it is read. */
+/** Kind and size limit of the body, from its headers: an unsuitable body is refused before it is read. */
 export function clipBody(request: IncomingMessage): ClipBody {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
   const kind = KINDS[type.split(';', 1)[0]?.trim().toLowerCase() ?? ''];
@@ -52,12 +47,12 @@ export function clipBody(request: IncomingMessage): ClipBody {
   return { kind, announced, maxBytes };
 }
 
-/** Takes the body in. Nothing of it touches a disk. */
-export async function readClip(
+/** Receives the body into memory, unparsed. Nothing is written to disk. */
+export async function receiveClip(
   request: IncomingMessage,
   { kind, announced = 0, maxBytes }: ClipBody,
-  { timeouts, reservation, signal }: ReadOptions,
-): Promise<ReceivedClip> {
+  { timeouts, reservation, signal }: ReceiveOptions,
+): Promise<Clip> {
   const bytes = new GrowingBuffer(announced, maxBytes, reservation);
   const limits = { ...timeouts, maxBytes };
   const onChunk = (chunk: Uint8Array) => bytes.push(chunk);
@@ -65,21 +60,21 @@ export async function readClip(
     if (kind === 'file') await receiveFormFile(request, limits, onChunk, signal);
     else await receiveBody(request, limits, onChunk, signal);
   } catch (error) {
-    // What was reserved is free again at once, and so must be the memory: the garbage collector comes much later.
+    // The reservation ends now, so the memory must be released now too, not at the next garbage collection.
     bytes.free();
     throw error;
   }
   return { kind, bytes: bytes.take() };
 }
 
-/** Collects chunks in memory that can be handed to another thread without a copy. */
+/** Collects chunks in one buffer that never moves, so that a body is in memory only once. */
 class GrowingBuffer {
   readonly #reservation: Reservation;
   #buffer: ArrayBuffer;
   #length = 0;
 
   constructor(announced: number, maxBytes: number, reservation: Reservation) {
-    // Of unknown length: it grows where it is, page by page. Copies into larger ones would need twice the memory.
+    // A body of unknown length grows in place, page by page. Copying into larger buffers would need twice the memory.
     this.#buffer =
       announced > 0 ? new ArrayBuffer(announced) : new ArrayBuffer(0, { maxByteLength: maxBytes });
     this.#reservation = reservation;

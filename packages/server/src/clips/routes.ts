@@ -8,11 +8,11 @@ import {
 import { DiscreteQuery } from '@undertone/contract/schemas';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DISCRETE_OPERATION, DISCRETE_SHORT_OPERATION } from '../openapi/operations.ts';
-import { requireModel, toResult } from '../prediction.ts';
+import { requireModel, resultOf } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
 import { Admission, type Reservation } from './admission.ts';
-import { type ClipBody, clipBody, readClip } from './receive.ts';
+import { type ClipBody, clipBody, receiveClip } from './receive.ts';
 
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 const MAX_WAIT_MS = 2_000;
@@ -41,7 +41,7 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
     const { details = false, model = DEFAULT_MODEL } = request.query as Query;
     const start = performance.now();
     const signal = goneSignal(reply);
-    const clip = await readClip(request.raw, body, { timeouts: bodyTimeouts.clip, reservation, signal });
+    const clip = await receiveClip(request.raw, body, { timeouts: bodyTimeouts.clip, reservation, signal });
     const receiveMs = performance.now() - start;
     const prediction = await classifier.classifyClip(clip, { signal });
     const { decodeMs, queueMs, inferenceMs } = prediction.timings;
@@ -60,7 +60,7 @@ export const discreteRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
       [SPEECH_SECONDS_HEADER]: prediction.speechSeconds.toFixed(2),
       'cache-control': 'no-store',
     });
-    const result = toResult(prediction.models[model] as Record<string, number>);
+    const result = resultOf(prediction.models, model);
     if (!details) return result;
     return {
       ...result,

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { Server, type Socket } from 'socket.io';
 import { type CheckKey, type RecheckKey, rechecks } from '../http/auth.ts';
 import type { CountRequest } from '../http/rate-limit.ts';
-import { requireModel, toResult } from '../prediction.ts';
+import { requireModel, resultOf } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
 import type { Caller } from '../stores/key-store.ts';
@@ -167,7 +167,7 @@ class SocketIoSession implements OpenStream {
     for (const window of this.#windows.push(audio)) {
       this.#recheckKey().catch((error: unknown) => this.#fail(error));
       const [heard] = await hear(window, 1, options);
-      const result = toResult(heard?.models[model] as Record<string, number>);
+      const result = resultOf(heard?.models ?? {}, model);
       this.#socket.emit('prediction', { ...result, timestamp: Date.now() });
     }
   }

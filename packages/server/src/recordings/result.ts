@@ -8,7 +8,7 @@ import {
   parseTimestamp,
   type Segment,
 } from '@undertone/contract';
-import { toResult } from '../prediction.ts';
+import { resultOf } from '../prediction.ts';
 import type { AsynchRequest } from '../stores/request-store.ts';
 
 /**
@@ -22,7 +22,7 @@ export function writeResult(
 ): string {
   const { id: request_id, model } = request;
   const emotions = steps.map((step): DetailedElement => {
-    const heard = toResult(step.models[model] as Record<string, number>);
+    const heard = resultOf(step.models, model);
     const speech_seconds = Number(step.speechSeconds.toFixed(2));
     return {
       t: formatTimestamp(step.startSeconds),

@@ -13,7 +13,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { RecheckKey } from '../http/auth.ts';
 import type { Metrics } from '../operators/metrics.ts';
-import { toResult } from '../prediction.ts';
+import { resultOf } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import { hear } from './classify-window.ts';
 import type { OpenStream, StreamTimes } from './registry.ts';
@@ -111,7 +111,7 @@ export class StreamSession implements OpenStream {
         start: milliseconds(window.startSeconds),
         end: milliseconds(window.endSeconds),
         channel,
-        ...toResult(models[ready.model] as Record<string, number>),
+        ...resultOf(models, ready.model),
         speech_seconds: Number(speechSeconds.toFixed(2)),
       });
     }
