@@ -4,7 +4,6 @@ export * from './emotions.ts';
 export * from './errors.ts';
 export * from './etags.ts';
 export * from './limits.ts';
-export * from './models.ts';
 export * from './paths.ts';
 export type * from './schemas/types.ts';
 export * from './states.ts';

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
-import { EMOTIONS } from '../emotions.ts';
+import { DEFAULT_MODEL, EMOTIONS, MODEL_IDS } from '../emotions.ts';
 import { INTERVAL_SECONDS } from '../limits.ts';
-import { DEFAULT_MODEL, MODEL_IDS } from '../models.ts';
 
 export const EmotionName = Type.Enum([...EMOTIONS], {
   type: 'string',
