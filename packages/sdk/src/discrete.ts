@@ -1,10 +1,10 @@
 import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
 import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from './config.ts';
 import { type Call, type Context, readJson } from './http.ts';
-import { asCompleted, outcomeOf, SharedPause } from './many.ts';
+import { asCompleted, type ManyOutcome, outcomeOf, SharedPause } from './many.ts';
 import { DISCRETE_RETRIES, MANY_RETRIES, type Retries, withRetries } from './retry.ts';
 import { readWhole } from './source.ts';
-import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions, ManyOutcome } from './types.ts';
+import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions } from './types.ts';
 import { withoutQuery, withQuery } from './urls.ts';
 
 const OPTIONS = ['model', 'details', 'signal'] as const;

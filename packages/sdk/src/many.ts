@@ -1,6 +1,11 @@
 import { UndertoneError } from './errors.ts';
 import type { Platform } from './platform/platform.ts';
-import type { DiscreteResult, ManyOutcome } from './types.ts';
+import type { AudioInput, DiscreteResult } from './types.ts';
+
+/** The result for one of many recordings, or the error. */
+export type ManyOutcome<File = AudioInput> =
+  | { file: File; result: DiscreteResult; error?: undefined }
+  | { file: File; result?: undefined; error: UndertoneError };
 
 /** A pause for all: what one of many calls was asked to wait, the others wait as well before they are made. */
 export class SharedPause {

@@ -11,6 +11,7 @@ export {
   UndertoneError,
   UploadFailedError,
 } from './errors.ts';
+export type { ManyOutcome } from './many.ts';
 export { fromMicrophone, MICROPHONE_WORKLET } from './microphone.ts';
 export type { EmotionStream } from './stream.ts';
 export type * from './types.ts';

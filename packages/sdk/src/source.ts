@@ -1,6 +1,6 @@
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import { ConfigError, RequestFailedError } from './errors.ts';
-import type { Platform } from './platform/platform.ts';
+import type { AudioSource, Platform } from './platform/platform.ts';
 import type { AudioInput } from './types.ts';
 
 /** What a recording without a name of its own is called. */
@@ -11,21 +11,6 @@ const PIECE_BYTES = 256 * 1024;
 
 /** Enough for three parts of the usual size; beyond it memory is left to the garbage collector. */
 const POOLED_PIECES = (16 * 1024 * 1024) / PIECE_BYTES;
-
-/** A recording of known length whose bytes can be read in any order and more than once. */
-export interface AudioSource {
-  /** What the service is told the file is called: never more than the last part of a path. */
-  readonly name: string;
-  readonly size: number;
-  /**
-   * The bytes from `start` up to `end`, in pieces; sources that need memory for a piece ask `allocate` for it.
-   * Throws when the recording is no longer what it was.
-   */
-  read(start: number, end: number, allocate?: () => Uint8Array): AsyncIterable<Uint8Array>;
-  /** Throws when the recording has changed since it was opened. */
-  verify(): Promise<void>;
-  close(): Promise<void>;
-}
 
 /** Makes any input a recording of known length. Close it in the end. */
 export async function openSource(platform: Platform, input: AudioInput): Promise<AudioSource> {

@@ -1,194 +1,55 @@
-// The public types, written out so that the published declarations stand on their own.
-// test/published-types.ts compares them with the contract's schemas.
-import type { UndertoneError } from './errors.ts';
+import type {
+  ChannelMode,
+  ModelId,
+  RequestState,
+  StreamEncoding,
+  TimelineElement,
+  DiscreteResult as WireDiscreteResult,
+  Problem as WireProblem,
+  StreamPrediction as WireStreamPrediction,
+} from '@undertone/contract';
 
-/** Every emotion a model can name. */
-export type Emotion = 'angry' | 'happy' | 'neutral' | 'sad' | 'nervous' | 'surprised' | 'disgusted';
+export type {
+  AllPredictions,
+  AsynchResult,
+  ChannelMode,
+  Emotion,
+  ModelFigures,
+  ModelId,
+  ModelList,
+  RequestList,
+  RequestSummary,
+  Segment,
+  StreamEncoding,
+  TimelineElement,
+} from '@undertone/contract';
 
-/** The models on offer: `5emotions` adds nervous; `7emotions` adds nervous, surprised and disgusted. */
-export type ModelId = '4emotions' | '5emotions' | '7emotions';
-
-/** The confidence of every emotion of the model; together they make 1. */
-export interface AllPredictions {
-  angry: number;
-  happy: number;
-  neutral: number;
-  sad: number;
-  nervous?: number;
-  surprised?: number;
-  disgusted?: number;
-}
-
-/** The answer for one short recording. */
-export interface DiscreteResult {
-  /** The emotion with the highest confidence. */
-  main_emotion: Emotion;
-  /** The confidence of `main_emotion`. Under 0.38 you may want to drop it. */
-  confidence: number;
-  all_predictions: AllPredictions;
-  /** With `details`: the model that answered, and its weights. */
-  model?: string;
-  weights?: string;
-  /** With `details`: how long the recording is, and how much of it is speech. Under 0.5 s there is no speech to speak of. */
-  duration_seconds?: number;
-  speech_seconds?: number;
-  /** With `details`: the identifier of the HTTP request, for whoever runs the server. */
-  request_id?: string;
+/** The emotion of one short recording. */
+export interface DiscreteResult extends WireDiscreteResult {
   /**
-   * Seconds of speech the model heard, with or without `details`; absent when the server did not say. It is not
-   * enumerable: JSON and spread copies have exactly what the service answered.
+   * Seconds of speech in the recording, with or without `details`; absent when the server did not send it. Not
+   * enumerable: JSON and spread copies contain exactly what the server sent.
    */
   readonly speechSeconds?: number;
 }
 
-/** What came of one of many recordings: its result, or why there is none. */
-export type ManyOutcome<File = AudioInput> =
-  | { file: File; result: DiscreteResult; error?: undefined }
-  | { file: File; result?: undefined; error: UndertoneError };
-
-/** What one step of a long recording was heard as. */
-export interface TimelineElement {
-  /** Minutes and seconds from the start, as in `00:05`; minutes count on past 99. */
-  t: string;
-  emotion: Emotion;
-  /** Under 0.38 you may want to drop the element. */
-  confidence: number;
-  /** With `channels: 'separate'`: the channel it was heard in, from 0. */
-  channel?: number;
-  /** With details: where the step begins and ends, in seconds. */
-  start?: number;
-  end?: number;
-  /** With details: how much of the step is speech. */
-  speech_seconds?: number;
-  /** With details: false means "no speech", and then the emotion means nothing. */
-  speech?: boolean;
-  /** With details. */
-  all_predictions?: AllPredictions;
-}
-
-/** Neighbouring steps of one channel with one emotion, joined. */
-export interface Segment {
-  /** 0 where channels were mixed. */
-  channel: number;
-  /** Seconds from the start of the recording. */
-  start: number;
-  end: number;
-  /** Null: no speech. */
-  emotion: Emotion | null;
-  /** The mean over its steps. */
-  confidence: number;
-  speech_seconds: number;
-}
-
-/** The time line of one long recording, ordered by time, then channel. */
-export interface AsynchResult {
-  request_id: string;
-  status: 'completed';
-  emotions: TimelineElement[];
-  /** With details: the model that answered, and its weights. */
-  model?: string;
-  weights?: string;
-  /** With details: how long the recording is. */
-  duration_seconds?: number;
-  /** With details: when this result is erased, ISO 8601. */
-  expires_at?: string;
-  /** With details. */
-  segments?: Segment[];
-}
-
-/** An element of the time line with its place as a number. */
+/** A step of the timeline with its start as a number. */
 export interface TimelineStep extends TimelineElement {
-  /** Seconds from the start of the recording to the start of this step. */
+  /** Seconds from the start of the recording. */
   seconds: number;
 }
 
-/** `uploading`, `queued` and `processing` are on their way; `expired` is 24 hours after it was made. */
-export type RequestStatus = 'uploading' | 'queued' | 'processing' | 'completed' | 'failed' | 'expired';
+/** `uploading`, `queued` and `processing` are pending. A request becomes `expired` after 24 hours. */
+export type RequestStatus = RequestState;
 
-/** One long recording in the list of them. */
-export interface RequestSummary {
-  request_id: string;
-  /** Your own name for it. */
-  label: string | null;
-  status: RequestStatus;
-  /** The share of the present status that is done, 0 to 1. */
-  progress: number;
-  /** ISO 8601. */
-  created_at: string;
-  expires_at: string;
-  /** Null until the recording has been read. */
-  duration_seconds: number | null;
-}
-
-/** The requests of this key, newest first. */
-export interface RequestList {
-  requests: RequestSummary[];
-  /** Give it as `cursor` for the next page; null on the last one. */
-  next_cursor: string | null;
-}
-
-/** Shares between 0 and 1. */
-export interface ModelFigures {
-  /** Unweighted average recall. */
-  uar: number;
-  accuracy: number;
-  macro_f1: number;
-  /** Expected calibration error. */
-  ece: number;
-  /** What it was measured on. */
-  split: string;
-  /** UAR by corpus: new speakers of the corpora that were trained on. */
-  new_speakers: Record<string, number>;
-  /** UAR by corpus, of corpora that were not trained on. */
-  never_heard: Record<string, number>;
-}
-
-/** The models a server offers and the weights behind them. */
-export interface ModelList {
-  version: string;
-  weights: { id: string; licence: string; commercial_use: boolean; summary: string };
-  models: {
-    id: ModelId;
-    /** Whether this model answers when none is named. */
-    default: boolean;
-    emotions: Emotion[];
-    /** How well the model did on voices it had never heard. */
-    figures: ModelFigures | null;
-  }[];
-}
-
-/**
- * How the service explains a refusal (RFC 9457), with figures where they help. A recording that is too short
- * or too long has its figures a second time, under the names that older clients read.
- */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
+/** The server's explanation of an error (RFC 9457), with the figures that help to fix the request. */
+export interface Problem extends Omit<WireProblem, 'code'> {
+  /** The code to branch on. Newer servers may send codes that this client does not know. */
   code: string;
-  /** The identifier of the HTTP request, for whoever runs the server. */
-  request_id: string;
-  min_seconds?: number;
-  max_seconds?: number;
-  actual_seconds?: number;
-  error_code?: string;
-  error?: string;
-  min_duration_seconds?: number;
-  max_duration_seconds?: number;
-  actual_duration_seconds?: number;
-  min_sample_rate?: number;
-  max_sample_rate?: number;
-  actual_sample_rate?: number;
-  max_channels?: number;
-  actual_channels?: number;
-  max_bytes?: number;
-  limit_bytes?: number;
-  used_bytes?: number;
-  retry_after_seconds?: number;
-  missing_parts?: number[];
-  wrong_parts?: number[];
 }
+
+/** The emotion in the last 5 seconds of one channel of a stream. */
+export interface StreamPrediction extends Omit<WireStreamPrediction, 'type'> {}
 
 /**
  * A recording: the path of a file (not in a browser), its bytes, a Blob or File, or a stream of bytes
@@ -257,9 +118,6 @@ export interface ManyOptions extends DiscreteOptions {
   concurrency?: number | undefined;
 }
 
-/** `mix` hears one voice in all channels together, `separate` hears each of up to 8 channels apart. */
-export type ChannelMode = 'mix' | 'separate';
-
 /** What may be said about a long recording, however it is sent. */
 export interface RecordingOptions {
   /** `4emotions` when absent. */
@@ -323,9 +181,6 @@ export interface DeleteOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** How the samples of a stream are written. */
-export type StreamEncoding = 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';
-
 export interface StreamOptions {
   /** `4emotions` when absent. */
   model?: ModelId | undefined;
@@ -340,20 +195,6 @@ export interface StreamOptions {
   /** Called when a connection that broke has been made again. */
   onReconnect?: (() => void) | undefined;
   signal?: AbortSignal | undefined;
-}
-
-/** The emotion in the last 5 seconds of one channel of a stream. */
-export interface StreamPrediction {
-  /** Minutes and seconds of `start`. */
-  t: string;
-  /** Where the window begins and ends, in seconds of what was written. */
-  start: number;
-  end: number;
-  channel: number;
-  main_emotion: Emotion;
-  confidence: number;
-  all_predictions: AllPredictions;
-  speech_seconds: number;
 }
 
 export interface MicrophoneOptions {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MissingFileError } from '../src/errors.ts';
-import type { ManyOutcome } from '../src/types.ts';
+import type { ManyOutcome } from '../src/many.ts';
 import { clientWithoutWaits, collect, flakyServer, scrambled, temporaryFile } from './support/clients.ts';
 import { DISCRETE_ANSWER, KEY } from './support/flaky-server.ts';
 

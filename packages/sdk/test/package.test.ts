@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -136,6 +137,29 @@ describe('the packed package', () => {
       await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
       await typeCheck(folder);
     }
+  });
+
+  test('publishes the types of the contract, with their comments', async () => {
+    const folder = join(installed.folder, 'published-types');
+    await mkdir(folder);
+    await copyFile(new URL('published-types.ts', import.meta.url), join(folder, 'published-types.ts'));
+    const compilerOptions = {
+      ...{
+        strict: true,
+        noEmit: true,
+        target: 'es2024',
+        module: 'nodenext',
+        exactOptionalPropertyTypes: true,
+      },
+      ...{ allowImportingTsExtensions: true, skipLibCheck: true, types: ['node'], typeRoots },
+      paths: { '@undertone/contract': [fileURLToPath(import.meta.resolve('@undertone/contract'))] },
+    };
+    const tsconfig = { compilerOptions, files: ['published-types.ts'] };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
+    await typeCheck(folder);
+    const types = await readFile(join(installed.folder, 'node_modules/@undertone/sdk/index.d.ts'), 'utf8');
+    assert.match(types, /\/\*\* Expected calibration error\. \*\/\s+ece: number;/);
+    assert.doesNotMatch(types, /\$1/, 'no name that the bundler had to change');
   });
 
   test('adds no more than 16 kB to a page, minified and compressed', async () => {

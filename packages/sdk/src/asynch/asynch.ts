@@ -9,9 +9,10 @@ import {
 } from '../config.ts';
 import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
+import type { AudioSource } from '../platform/platform.ts';
 import { Reporter } from '../progress.ts';
 import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
-import { type AudioSource, openSource } from '../source.ts';
+import { openSource } from '../source.ts';
 import type {
   AsynchResult,
   AudioInput,

@@ -8,7 +8,8 @@ import {
 } from '@undertone/contract';
 import { failingAs, RequestFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
-import { type AudioSource, tooLarge } from '../source.ts';
+import type { AudioSource } from '../platform/platform.ts';
+import { tooLarge } from '../source.ts';
 import type { RecordingOptions } from '../types.ts';
 import { joinUrl, type Query, withoutQuery } from '../urls.ts';
 import type { Part } from './part.ts';

@@ -1,9 +1,9 @@
 import { plainEtag } from '@undertone/contract';
 import { RequestFailedError } from '../errors.ts';
 import { type Answer, type Context, refusal } from '../http.ts';
-import type { Md5 } from '../platform/platform.ts';
+import type { AudioSource, Md5 } from '../platform/platform.ts';
 import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
-import type { AudioSource, PiecePool } from '../source.ts';
+import type { PiecePool } from '../source.ts';
 import { withoutQuery } from '../urls.ts';
 
 /** A part of which nobody takes a byte for this long, or which nobody answers for this long, is sent again. */

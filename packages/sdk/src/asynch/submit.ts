@@ -1,7 +1,8 @@
 import { API_KEY_HEADER, ASYNCH_PATHS, type CompleteResult } from '@undertone/contract';
 import { type Context, readJson } from '../http.ts';
+import type { AudioSource } from '../platform/platform.ts';
 import type { Reporter } from '../progress.ts';
-import { type AudioSource, PiecePool } from '../source.ts';
+import { PiecePool } from '../source.ts';
 import type { RecordingOptions } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 import { idempotencyKey, planParts, recordingQuery } from './open.ts';

@@ -1,9 +1,10 @@
 import { ASYNCH_PATHS, type CompleteResult } from '@undertone/contract';
 import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
+import type { AudioSource } from '../platform/platform.ts';
 import type { Reporter } from '../progress.ts';
 import { ASYNCH_RETRIES, isRetryable } from '../retry.ts';
-import { type AudioSource, PiecePool } from '../source.ts';
+import { PiecePool } from '../source.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 import {
   type Addresses,

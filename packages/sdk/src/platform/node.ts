@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { MissingFileError, UndertoneError } from '../errors.ts';
-import { type AudioSource, baseName, fileChanged, newPiece } from '../source.ts';
-import { type Platform, sleep } from './platform.ts';
+import { baseName, fileChanged, newPiece } from '../source.ts';
+import { type AudioSource, type Platform, sleep } from './platform.ts';
 
 /** Node, Bun and Deno. */
 export const nodePlatform: Platform = {

@@ -1,5 +1,3 @@
-import type { AudioSource } from '../source.ts';
-
 /** Computes an MD5 on the way. */
 export interface Md5 {
   update(bytes: Uint8Array): void;
@@ -10,6 +8,21 @@ export interface Md5 {
 export interface Terminal {
   readonly columns: number;
   write(text: string): void;
+}
+
+/** A recording of known length whose bytes can be read in any order and more than once. */
+export interface AudioSource {
+  /** What the service is told the file is called: never more than the last part of a path. */
+  readonly name: string;
+  readonly size: number;
+  /**
+   * The bytes from `start` up to `end`, in pieces; sources that need memory for a piece ask `allocate` for it.
+   * Throws when the recording is no longer what it was.
+   */
+  read(start: number, end: number, allocate?: () => Uint8Array): AsyncIterable<Uint8Array>;
+  /** Throws when the recording has changed since it was opened. */
+  verify(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** All that differs from one place to run to another. */
