@@ -1,18 +1,8 @@
-/** Every emotion of the shipped models, in the order of their outputs. */
+/** Every emotion of the shipped models, in the order of the models' outputs. */
 export const EMOTIONS = ['angry', 'happy', 'neutral', 'sad', 'nervous', 'surprised', 'disgusted'] as const;
 
+/** Every emotion a model can predict. */
 export type Emotion = (typeof EMOTIONS)[number];
-
-/** Tells emotions apart where colour cannot. */
-export const EMOTION_LETTERS: Record<Emotion, string> = {
-  angry: 'A',
-  happy: 'H',
-  neutral: 'N',
-  sad: 'S',
-  nervous: 'V',
-  surprised: 'U',
-  disgusted: 'D',
-};
 
 /** Clients are advised to treat a prediction below this confidence as unsure. */
 export const ADVISED_MIN_CONFIDENCE = 0.38;
@@ -24,6 +14,7 @@ export const MODELS = {
   '7emotions': ['angry', 'happy', 'neutral', 'sad', 'nervous', 'surprised', 'disgusted'],
 } as const satisfies Record<string, readonly Emotion[]>;
 
+/** `5emotions` adds nervous; `7emotions` adds nervous, surprised and disgusted. */
 export type ModelId = keyof typeof MODELS;
 
 export const MODEL_IDS = Object.keys(MODELS) as readonly ModelId[];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatSrt, formatTimestamp, parseTimestamp } from '../src/index.ts';
+import { formatTimestamp, parseTimestamp } from '../src/index.ts';
 
 test('seconds become minutes and seconds of two digits each', () => {
   assert.deepEqual([0, 5, 10, 55, 60, 65, 3599, 3600].map(formatTimestamp), [
@@ -44,15 +44,4 @@ test('negative and non-finite seconds are refused', () => {
   for (const seconds of [-1, -0.001, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => formatTimestamp(seconds), RangeError);
   }
-});
-
-test('subtitles have hours, minutes, seconds and rounded milliseconds', () => {
-  const subtitles = [
-    { start: 0, end: 59.9996, text: 'happy 70 %' },
-    { start: 3_725.25, end: 360_000, text: 'no speech' },
-  ];
-  assert.equal(
-    formatSrt(subtitles),
-    '1\n00:00:00,000 --> 00:01:00,000\nhappy 70 %\n\n2\n01:02:05,250 --> 100:00:00,000\nno speech\n',
-  );
 });
