@@ -1,4 +1,4 @@
-// What both entries of the package share.
+// Exports of both entry points.
 export {
   ConfigError,
   type ErrorDetails,

@@ -52,8 +52,8 @@ export interface Problem extends Omit<WireProblem, 'code'> {
 export interface StreamPrediction extends Omit<WireStreamPrediction, 'type'> {}
 
 /**
- * A recording: the path of a file (not in a browser), its bytes, a Blob or File, or a stream of bytes
- * (web streams, Node streams and async iterables alike).
+ * A recording: the path of a file (not in a browser), its bytes, a Blob or File, or a stream of bytes (a web stream, a
+ * Node stream or an async iterable).
  */
 export type AudioInput =
   | string
@@ -64,116 +64,115 @@ export type AudioInput =
   | ReadableStream<Uint8Array>
   | AsyncIterable<Uint8Array>;
 
-/** How far a recording has come. */
 export interface Progress {
   status: 'uploading' | 'queued' | 'processing' | 'completed';
-  /** The share of the present status that is done, 0 to 1. */
+  /** How much of the current status is done, 0 to 1. */
   progress: number;
-  /** The request it is about, once the server has given it a name. */
+  /** The request ID, once the server has assigned one. */
   requestId?: string;
-  /** Bytes sent so far; while uploading. */
+  /** Bytes sent so far, while uploading. */
   sentBytes?: number;
-  /** Bytes to send in all; while uploading. */
+  /** Bytes in total, while uploading. */
   totalBytes?: number;
 }
 
 export type ProgressListener = (progress: Progress) => void;
 
-/** Those of the server; this client itself writes debug, info, warn and error. */
+/** The same levels as on the server. This client logs debug, info, warn and error. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 export interface ClientOptions {
-  /** Read from SERVICE_API_KEY when absent. */
+  /** Default: SERVICE_API_KEY. */
   apiKey?: string | undefined;
-  /** Bytes of each upload part: 1 MiB to 100 MiB, 5 MiB when absent. */
+  /** Size of the upload parts in bytes, 1 MiB to 100 MiB. Default: 5 MiB. */
   partSize?: number | undefined;
-  /** Whether long operations draw a bar when stderr is a terminal. True when absent. */
+  /** Show a progress bar for long operations if stderr is a terminal. Default: true. */
   showProgress?: boolean | undefined;
-  /** Parts in flight at the same time: 1 to 64, 3 when absent. */
+  /** Concurrent part uploads, 1 to 64. Default: 3. */
   maxThreads?: number | undefined;
-  /** Retries of every asynch call but the parts: 0 to 100, 5 when absent. */
+  /** Retries of each asynch call, except for parts; 0 to 100. Default: 5. */
   retryAttempts?: number | undefined;
-  /** The address of the server. Read from SERVICE_URL when absent; http://127.0.0.1:8080 when that is absent too. */
+  /** The URL of the server. Default: SERVICE_URL, then http://127.0.0.1:8080. */
   baseUrl?: string | undefined;
-  /** The full address of a discrete endpoint, when it is not below `baseUrl`. Read from SERVICE_DISCRETE_URL when absent. */
+  /** The full URL of the discrete endpoint, if it is not below `baseUrl`. Default: SERVICE_DISCRETE_URL. */
   discreteUrl?: string | undefined;
-  /** The base address of an asynch interface, when it is not below `baseUrl`. Read from SERVICE_ASYNCH_URL when absent. */
+  /** The base URL of the asynch interface, if it is not below `baseUrl`. Default: SERVICE_ASYNCH_URL. */
   asynchUrl?: string | undefined;
-  /** In any case. Read from SERVICE_LOG_LEVEL when absent; `warn` when that is absent too. */
+  /** Case-insensitive. Default: SERVICE_LOG_LEVEL, then `warn`. */
   logLevel?: LogLevel | undefined;
-  /** A standard `fetch` to use in place of the built-in one. */
+  /** A replacement for the built-in `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
 }
 
 export interface DiscreteOptions {
-  /** `4emotions` when absent. */
+  /** Default: `4emotions`. */
   model?: ModelId | undefined;
-  /** Adds `model`, `weights`, `duration_seconds`, `speech_seconds` and `request_id` to the result. */
+  /** Add `model`, `weights`, `duration_seconds`, `speech_seconds` and `request_id` to the result. */
   details?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
 
 export interface ManyOptions extends DiscreteOptions {
-  /** Recordings in flight at the same time: 1 to 64, 4 when absent. */
+  /** Concurrent recordings, 1 to 64. Default: 4. */
   concurrency?: number | undefined;
 }
 
-/** What may be said about a long recording, however it is sent. */
+/** Options of a long recording. */
 export interface RecordingOptions {
-  /** `4emotions` when absent. */
+  /** Default: `4emotions`. */
   model?: ModelId | undefined;
-  /** Seconds between two classifications (beta): 1 to 60, 5 when absent. */
+  /** Seconds between two predictions (beta), 1 to 60. Default: 5. */
   intervalSeconds?: number | undefined;
-  /** `mix` when absent. */
+  /** Default: `mix`. */
   channels?: ChannelMode | undefined;
-  /** Your own name for it, up to 100 characters: shown in lists and webhooks. */
+  /** Your own name for the recording, up to 100 characters, shown in lists and webhooks. */
   label?: string | undefined;
-  /** Told when the result is there (Standard Webhooks): an https address. */
+  /** An https URL that is notified when the request has finished (Standard Webhooks). */
   webhookUrl?: string | undefined;
 }
 
 export interface SubmitOptions extends RecordingOptions {
-  /** Retries: 0 to 100, 3 when absent. */
+  /** 0 to 100. Default: 3. */
   maxRetries?: number | undefined;
   onProgress?: ProgressListener | undefined;
   signal?: AbortSignal | undefined;
 }
 
 export interface UploadOptions extends RecordingOptions {
-  /** Bytes of each part: 1 MiB to 100 MiB. The client's setting when absent. */
+  /** Size of each part in bytes, 1 MiB to 100 MiB. Default: the client's setting. */
   partSize?: number | undefined;
-  /** Retries of each part: 0 to 100, 3 when absent. */
+  /** Retries of each part, 0 to 100. Default: 3. */
   maxRetries?: number | undefined;
-  /** The request_id of an upload of this recording that was interrupted: only what is missing is sent. */
+  /** The request ID of an interrupted upload of this recording: only the missing parts are sent. */
   resume?: string | undefined;
   onProgress?: ProgressListener | undefined;
   signal?: AbortSignal | undefined;
 }
 
 export interface ListOptions {
-  /** Only those in this status. */
+  /** Only requests with this status. */
   status?: RequestStatus | undefined;
-  /** How many at once: 1 to 200, 50 when absent. */
+  /** Page size, 1 to 200. Default: 50. */
   limit?: number | undefined;
-  /** The `next_cursor` of the page before. */
+  /** The `next_cursor` of the previous page. */
   cursor?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
 export interface EmotionsOptions {
-  /** Whether the result has times, speech, all probabilities and segments. True when absent. */
+  /** Add times, speech, all confidences and segments to the result. Default: true. */
   details?: boolean | undefined;
-  /** How often to ask for the result: 1 to 100, 20 when absent. */
+  /** Maximum number of polls, 1 to 100. Default: 20. */
   maxTries?: number | undefined;
-  /** Milliseconds between two tries: 1000 to 60000, 5000 when absent. */
+  /** Milliseconds between two polls, 1000 to 60000. Default: 5000. */
   interval?: number | undefined;
   onProgress?: ProgressListener | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Those of `upload` and `emotions` together. Without `maxTries`, `classify` waits until there is an end; without
- * `interval` it asks after half a second at first, then less often, up to every 5 seconds.
+ * The options of `upload` and `emotions`. Without `maxTries`, `classify` waits until the request has finished. Without
+ * `interval`, it polls after half a second at first, then less and less often, down to every 5 seconds.
  */
 export interface ClassifyOptions extends UploadOptions, EmotionsOptions {}
 
@@ -182,27 +181,27 @@ export interface DeleteOptions {
 }
 
 export interface StreamOptions {
-  /** `4emotions` when absent. */
+  /** Default: `4emotions`. */
   model?: ModelId | undefined;
-  /** Hertz: 8000 to 192000, 44100 when absent. */
+  /** In hertz, 8000 to 192000. Default: 44100. */
   sampleRate?: number | undefined;
-  /** `pcm_s16le` when absent. */
+  /** Default: `pcm_s16le`. */
   encoding?: StreamEncoding | undefined;
-  /** 1 or 2, interleaved; each is heard apart. 1 when absent. */
+  /** 1 or 2, interleaved; each is analysed separately. Default: 1. */
   channels?: number | undefined;
-  /** Seconds between two predictions: 1 to 10, 5 when absent. */
+  /** Seconds between two predictions, 1 to 10. Default: 5. */
   interval?: number | undefined;
-  /** Called when a connection that broke has been made again. */
+  /** Called after a lost connection has been re-established. */
   onReconnect?: (() => void) | undefined;
   signal?: AbortSignal | undefined;
 }
 
 export interface MicrophoneOptions {
-  /** What to ask the browser for (`MediaTrackConstraints`), such as a `deviceId` or `echoCancellation`. */
+  /** `MediaTrackConstraints` for the browser, such as a `deviceId` or `echoCancellation`. */
   constraints?: object | undefined;
-  /** A `MediaStream` that the page has already, instead of asking for one. */
+  /** A `MediaStream` to use instead of asking for a microphone. */
   mediaStream?: object | undefined;
-  /** The address of a file with `MICROPHONE_WORKLET` in it, for pages that forbid `blob:` scripts. */
+  /** The URL of a file that contains `MICROPHONE_WORKLET`, for pages that forbid `blob:` scripts. */
   workletUrl?: string | undefined;
 }
 
@@ -211,6 +210,6 @@ export interface Microphone {
   readonly format: { readonly sampleRate: number; readonly encoding: 'pcm_s16le'; readonly channels: 1 };
   /** Raw samples, until `stop`. */
   readonly readable: ReadableStream<Uint8Array>;
-  /** Lets go of the microphone; the stream that is fed with it ends, with a last prediction. */
+  /** Releases the microphone. A stream that reads from it ends after a last prediction. */
   stop(): void;
 }

@@ -6,10 +6,10 @@ import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
 import type { PiecePool } from '../source.ts';
 import { withoutQuery } from '../urls.ts';
 
-/** A part of which nobody takes a byte for this long, or which nobody answers for this long, is sent again. */
+/** A part is resent if no byte is sent and no response arrives for this long. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-/** A stretch of the recording: the bytes from `start` up to `end`. */
+/** The bytes of the recording from `start` up to `end`. */
 export interface Part {
   /** Counts from 1. */
   readonly number: number;
@@ -21,17 +21,17 @@ export interface PartUpload {
   readonly source: AudioSource;
   readonly part: Part;
   readonly url: string;
-  /** PUT when absent. */
+  /** Default: PUT. */
   readonly method?: 'POST';
   readonly headers?: Record<string, string>;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
   readonly pool: PiecePool;
-  /** Told how much of this part has been sent in the present attempt. */
+  /** Called with the bytes of this part sent in the current attempt. */
   readonly onSent: (bytes: number) => void;
 }
 
-/** Sends one part until it is acknowledged as what was sent. Returns its ETag, and what the service answered. */
+/** Sends one part until the server acknowledges the same bytes. Returns its ETag and the response. */
 export function sendPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
   const { part, maxRetries: attempts, signal } = upload;
   const what = upload.method ? 'Sending the recording' : `Part ${part.number}`;
@@ -53,7 +53,7 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
       headers: {
         ...upload.headers,
         'content-type': 'application/octet-stream',
-        // A stream has no length of its own, and other object stores require one.
+        // A stream has no length, but object stores require one.
         ...(platform.streamsBodies && { 'content-length': String(size) }),
       },
       body: platform.streamsBodies ? streamOf(reading.bytes()) : await gather(reading.bytes(), size),
@@ -69,7 +69,7 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
     return { etag: etag ?? `"${sent}"`, answer };
   } catch (error) {
     onSent(0);
-    // What went wrong with the file matters more than what the connection made of it.
+    // An error of the file is the cause; that of the connection only follows from it.
     throw reading.failure ?? error;
   } finally {
     idle.stop();
@@ -77,19 +77,19 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
 }
 
 /**
- * The ETag of what arrived; an acknowledgement of other bytes is none. One without an ETag (some proxies drop it) is taken for
- * now: the service compares our MD5s with what it stored before it accepts the whole.
+ * The ETag of the part; throws if it is that of other bytes. A missing ETag (some proxies drop it) is accepted for now:
+ * the server compares all MD5s again on completion.
  */
 function acknowledged(answer: Answer, md5: string, part: Part): string | null {
   const etag = answer.headers.get('etag');
   if (etag === null || plainEtag(etag) === md5) return etag;
-  // S3 with a key of AWS KMS: the ETag is not the MD5 of what was sent.
+  // S3 with an AWS KMS key: the ETag is not an MD5.
   if (answer.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
   const details = { status: 200, code: 'etag_mismatch' };
-  throw new RequestFailedError(`Part ${part.number} arrived damaged.`, details);
+  throw new RequestFailedError(`Part ${part.number} was corrupted on the way.`, details);
 }
 
-/** Aborts its signal when nothing has moved for a while. */
+/** Aborts its signal after a time without progress. */
 export class IdleTimeout {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -105,7 +105,7 @@ export class IdleTimeout {
 
   restart(): void {
     clearTimeout(this.#timer);
-    // A connection that was cut may still be reading ahead: nobody waits for that any more.
+    // A closed connection may still read ahead; do not restart the timer for it.
     if (!this.#stopped) this.#timer = setTimeout(() => this.#controller.abort(), IDLE_TIMEOUT_MS);
   }
 
@@ -115,7 +115,7 @@ export class IdleTimeout {
   }
 }
 
-/** Reads the bytes of one attempt; remembers their memory, and when it was the file that failed. */
+/** Reads the bytes of one attempt. Keeps their memory for reuse, and the error if the file fails. */
 class PartReader {
   readonly pieces: Uint8Array[] = [];
   failure: unknown;

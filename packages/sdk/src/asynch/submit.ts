@@ -14,7 +14,7 @@ export interface SubmitSettings {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a whole recording in one call; when that breaks off, the service keeps nothing. Returns the request's identifier. */
+/** Sends a recording in one call, which cannot be resumed. Returns the request ID. */
 export async function submitSource(
   context: Context,
   source: AudioSource,
