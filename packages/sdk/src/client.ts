@@ -45,8 +45,8 @@ export class PlatformClient {
   async models(): Promise<ModelList> {
     const context = this.#begin();
     const url = modelsUrl(context.config.asynchUrl);
-    const answer = await context.callWithRetries('Listing the models', { method: 'GET', url });
-    return readJson<ModelList>(answer, withoutQuery(url), ({ models }) => Array.isArray(models));
+    const response = await context.callWithRetries('Listing the models', { method: 'GET', url });
+    return readJson<ModelList>(response, withoutQuery(url), ({ models }) => Array.isArray(models));
   }
 
   /** Live audio: write samples and read a prediction every few seconds. */

@@ -97,20 +97,20 @@ async function post(
 ): Promise<DiscreteResult> {
   const url = withQuery(context.config.discreteUrl, { model, details: details ? 'true' : undefined });
   const retries = { ...rule, what: 'Classifying', signal };
-  const answer = await withRetries({ log: context.log, platform: pause }, retries, async () => {
+  const response = await withRetries({ log: context.log, platform: pause }, retries, async () => {
     await pause.over;
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
     return context.call({ method: 'POST', url, signal, timeout, ...rest });
   });
   const result = readJson<DiscreteResult>(
-    answer,
+    response,
     withoutQuery(url),
     ({ main_emotion, confidence, all_predictions }) =>
       typeof main_emotion === 'string' &&
       typeof confidence === 'number' &&
       typeof all_predictions === 'object',
   );
-  const speechSeconds = Number(answer.headers.get(SPEECH_SECONDS_HEADER) || Number.NaN);
+  const speechSeconds = Number(response.headers.get(SPEECH_SECONDS_HEADER) || Number.NaN);
   // Not enumerable: as JSON or in a comparison, a result is exactly what the server sent.
   if (speechSeconds >= 0) Object.defineProperty(result, 'speechSeconds', { value: speechSeconds });
   return result;

@@ -92,7 +92,7 @@ type ErrorClass = new (message: string, details: ErrorDetails) => UndertoneError
  * request.
  * @internal
  */
-export async function failingAs<T>(
+export async function rethrowAs<T>(
   classOf: (error: RequestFailedError) => ErrorClass,
   requestId: string | undefined,
   operation: () => Promise<T>,

@@ -20,7 +20,7 @@ export interface Call {
 }
 
 /** A response and its body. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -42,21 +42,21 @@ export class Context {
   }
 
   /** A call with the key and the retries of the client's settings. */
-  callWithRetries(what: string, call: Call): Promise<Answer> {
+  callWithRetries(what: string, call: Call): Promise<HttpResponse> {
     const retries = { ...ASYNCH_RETRIES, attempts: this.config.retryAttempts, what, signal: call.signal };
     return withRetries(this, retries, () => this.call(call));
   }
 
   /** One attempt at a call with the key. Any status other than 2xx is an error. */
-  async call(call: Call): Promise<Answer> {
+  async call(call: Call): Promise<HttpResponse> {
     const headers = { ...call.headers, [API_KEY_HEADER]: this.config.apiKey };
-    const answer = await this.send({ ...call, headers });
-    if (answer.status < 200 || answer.status > 299) throw refusal(answer, withoutQuery(call.url));
-    return answer;
+    const response = await this.send({ ...call, headers });
+    if (response.status < 200 || response.status > 299) throw refusal(response, withoutQuery(call.url));
+    return response;
   }
 
   /** One attempt at an HTTP call: returns any response, throws if there is none. */
-  async send(call: Call): Promise<Answer> {
+  async send(call: Call): Promise<HttpResponse> {
     const { method, url, headers = {}, body, signal } = call;
     const timeout = call.timeout ?? AbortSignal.timeout(CALL_TIMEOUT_MS);
     const started = performance.now();
@@ -85,29 +85,29 @@ export class Context {
   }
 }
 
-/** Parses the JSON of a success; `isRight` checks the fields that the caller uses. */
+/** Parses the JSON of a success; `isValid` checks the fields that the caller uses. */
 export function readJson<T>(
-  answer: Answer,
+  response: HttpResponse,
   where: string,
-  isRight: (value: Record<string, unknown>) => boolean,
+  isValid: (value: Record<string, unknown>) => boolean,
 ): T {
-  const value = parseJson(answer.text);
-  if (isRecord(value) && isRight(value)) return value as T;
+  const value = parseJson(response.text);
+  if (isRecord(value) && isValid(value)) return value as T;
   throw new RequestFailedError(
-    `${where} sent status ${answer.status}, but not a response of this service. Check the address.`,
+    `${where} sent status ${response.status}, but not a response of this service. Check the address.`,
     {
-      status: answer.status,
+      status: response.status,
       code: 'invalid_answer',
-      requestId: answer.headers.get(REQUEST_ID_HEADER) ?? undefined,
+      requestId: response.headers.get(REQUEST_ID_HEADER) ?? undefined,
     },
   );
 }
 
-/** The error for a response without success. */
-export function refusal(answer: Answer, where: string): RequestFailedError {
-  const { status, headers } = answer;
+/** The error for a response other than 2xx. */
+export function refusal(response: HttpResponse, where: string): RequestFailedError {
+  const { status, headers } = response;
   if (status >= 300 && status < 400) return redirected(headers.get('location'), where);
-  const problem = readProblem(answer);
+  const problem = readProblem(response);
   const said = problem && (problem.detail || problem.title || problem.code);
   return new RequestFailedError(said ?? `${where} responded with status ${status}.`, {
     status,
@@ -158,9 +158,9 @@ function crossOriginHint(url: string): string {
   return ` If the server is running, it must allow this page: SERVICE_CORS_ORIGINS=${origin}.`;
 }
 
-function readProblem(answer: Answer): Problem | undefined {
-  if (!answer.headers.get('content-type')?.startsWith(PROBLEM_CONTENT_TYPE)) return undefined;
-  const value = parseJson(answer.text);
+function readProblem(response: HttpResponse): Problem | undefined {
+  if (!response.headers.get('content-type')?.startsWith(PROBLEM_CONTENT_TYPE)) return undefined;
+  const value = parseJson(response.text);
   return isRecord(value) && 'code' in value ? (value as unknown as Problem) : undefined;
 }
 

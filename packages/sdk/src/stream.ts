@@ -46,7 +46,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   #ending = false;
   /** Set at the end of the stream, with an error unless it ended normally. */
   #outcome: { error?: unknown } | undefined;
-  #news: PromiseWithResolvers<void>;
+  #changed: PromiseWithResolvers<void>;
 
   /** @internal */
   constructor(context: Context, options: StreamOptions) {
@@ -70,7 +70,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
         ? undefined
         : 'Streaming needs a global WebSocket: use Node 22 or newer, or a browser.',
     ]);
-    this.#news = Promise.withResolvers();
+    this.#changed = Promise.withResolvers();
     this.#context = context;
     this.#options = options;
     this.#sampleRate = sampleRate;
@@ -139,7 +139,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       for (;;) {
         yield* this.#predictions.splice(0);
         if (this.#outcome !== undefined && this.#predictions.length === 0) break;
-        if (this.#predictions.length === 0) await this.#news.promise;
+        if (this.#predictions.length === 0) await this.#changed.promise;
       }
       if (this.#outcome.error !== undefined) throw this.#outcome.error;
     } finally {
@@ -199,7 +199,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     });
     socket.addEventListener('close', ({ code }) => {
       if (!isReady) {
-        this.#whyRefused().then(reject, reject);
+        this.#refusalReason().then(reject, reject);
       } else if (this.#outcome === undefined) {
         this.#lost(code, reason ?? brokenConnection());
       }
@@ -219,7 +219,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   }
 
   /** A WebSocket does not say why it was refused; a plain request with the same key does. */
-  async #whyRefused(): Promise<Error> {
+  async #refusalReason(): Promise<Error> {
     await this.#context.call({ method: 'GET', url: modelsUrl(this.#context.config.asynchUrl) });
     return new RequestFailedError('The server refused the stream. Perhaps too many streams are open.', {
       code: 'connection_failed',
@@ -251,8 +251,8 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   }
 
   #wake(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 }
 

@@ -8,8 +8,8 @@ import type { PlatformClient } from '../src/client.ts';
 import { NUMBERS, resolveConfig } from '../src/config.ts';
 import {
   ConfigError,
-  failingAs,
   InvalidRequestIdError,
+  rethrowAs,
   UndertoneError,
   UploadFailedError,
 } from '../src/errors.ts';
@@ -223,7 +223,7 @@ test('shared cases: URLs and file names', () => {
 test('shared cases: parts of a recording', async () => {
   for (const { size, partSize, count, lastSize, error, code } of cases.parts) {
     const plan = () =>
-      failingAs(
+      rethrowAs(
         () => UploadFailedError,
         undefined,
         async () => planParts(size, partSize),

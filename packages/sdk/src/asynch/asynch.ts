@@ -7,7 +7,7 @@ import {
   recordingProblems,
   throwIfAny,
 } from '../config.ts';
-import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
+import { RequestFailedError, rethrowAs, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { AudioSource } from '../platform/platform.ts';
 import { Reporter } from '../progress.ts';
@@ -28,7 +28,7 @@ import type {
 } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 import type { UploadSettings } from './open.ts';
-import { checkRequestId, errorOfRequest, type PollSettings, pollResult } from './poll.ts';
+import { checkRequestId, type PollSettings, pollResult, requestErrorClass } from './poll.ts';
 import { submitSource } from './submit.ts';
 import { uploadSource } from './upload.ts';
 
@@ -124,17 +124,17 @@ export class AsynchInterface {
     ]);
     const context = this.#begin();
     const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.requests, { status, limit, cursor });
-    const answer = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
-    return readJson<RequestList>(answer, withoutQuery(url), ({ requests }) => Array.isArray(requests));
+    const response = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
+    return readJson<RequestList>(response, withoutQuery(url), ({ requests }) => Array.isArray(requests));
   }
 
   /** The signing secret for webhooks of this key, to verify them with a Standard Webhooks library. */
   async webhookSecret(): Promise<string> {
     const context = this.#begin();
     const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.webhookSecret);
-    const answer = await context.callWithRetries('Fetching the webhook secret', { method: 'GET', url });
-    const isRight = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
-    return readJson<WebhookSecret>(answer, withoutQuery(url), isRight).secret;
+    const response = await context.callWithRetries('Fetching the webhook secret', { method: 'GET', url });
+    const isValid = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
+    return readJson<WebhookSecret>(response, withoutQuery(url), isValid).secret;
   }
 
   /** Deletes a request with its audio and its result. */
@@ -146,7 +146,7 @@ export class AsynchInterface {
     const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.requests}/${requestId}`);
     const attempts = context.config.retryAttempts;
     const retries = { ...ASYNCH_RETRIES, attempts, what: 'Deleting the request', signal };
-    await failingAs(errorOfRequest, requestId, () =>
+    await rethrowAs(requestErrorClass, requestId, () =>
       withRetries(context, retries, async (retry) => {
         try {
           await context.call({ method: 'DELETE', url, signal });
@@ -177,7 +177,7 @@ export class AsynchInterface {
     listener: ProgressListener | undefined,
     send: (source: AudioSource, reporter: Reporter) => Promise<string>,
   ): Promise<string> {
-    return failingAs(
+    return rethrowAs(
       () => UploadFailedError,
       undefined,
       async () => {
@@ -200,7 +200,7 @@ export class AsynchInterface {
     settings: PollSettings,
     listener: ProgressListener | undefined,
   ): Promise<AsynchResult> {
-    return failingAs(errorOfRequest, requestId, async () => {
+    return rethrowAs(requestErrorClass, requestId, async () => {
       const reporter = reporterFor(context, listener);
       try {
         return await pollResult(context, requestId, settings, reporter);

@@ -6,14 +6,14 @@ import {
   plainEtag,
   type UploadStatus,
 } from '@undertone/contract';
-import { failingAs, RequestFailedError } from '../errors.ts';
+import { RequestFailedError, rethrowAs } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { AudioSource } from '../platform/platform.ts';
 import { tooLarge } from '../source.ts';
 import type { RecordingOptions } from '../types.ts';
 import { joinUrl, type Query, withoutQuery } from '../urls.ts';
 import type { Part } from './part.ts';
-import { errorOfRequest } from './poll.ts';
+import { requestErrorClass } from './poll.ts';
 
 type StoredPart = UploadStatus['parts'][number];
 
@@ -77,14 +77,14 @@ export async function initiate(
   const query = { part_count: parts.length, ...recordingQuery(source.name, recording) };
   const url = joinUrl(asynchUrl, ASYNCH_PATHS.initiate, query);
   const headers = idempotencyKey();
-  const answer = await context.callWithRetries('Starting the upload', {
+  const response = await context.callWithRetries('Starting the upload', {
     method: 'POST',
     url,
     headers,
     signal,
   });
   const { request_id, upload_id, presigned_urls } = readJson<InitiateResult>(
-    answer,
+    response,
     withoutQuery(url),
     ({ request_id, upload_id, presigned_urls }) =>
       typeof request_id === 'string' &&
@@ -118,7 +118,7 @@ export async function continueUpload(
   requestId: string,
   { partSize, signal }: UploadSettings,
 ): Promise<OpenUpload | undefined> {
-  const known = await failingAs(errorOfRequest, requestId, () => uploadStatus(context, requestId, signal));
+  const known = await rethrowAs(requestErrorClass, requestId, () => uploadStatus(context, requestId, signal));
   if (known.status !== 'uploading') return undefined;
   const original = originalPartSize(source.size, known, partSize);
   if (Math.ceil(source.size / original) !== known.part_count) throw otherRecording(requestId);
@@ -145,9 +145,13 @@ async function uploadStatus(
   signal: AbortSignal | undefined,
 ): Promise<UploadStatus> {
   const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.upload}/${requestId}`);
-  const answer = await context.callWithRetries('Fetching the upload status', { method: 'GET', url, signal });
+  const response = await context.callWithRetries('Fetching the upload status', {
+    method: 'GET',
+    url,
+    signal,
+  });
   return readJson<UploadStatus>(
-    answer,
+    response,
     withoutQuery(url),
     ({ upload_id, status, part_count, parts, presigned_urls }) =>
       typeof upload_id === 'string' &&

@@ -1,6 +1,6 @@
 import { plainEtag } from '@undertone/contract';
 import { RequestFailedError } from '../errors.ts';
-import { type Answer, type Context, refusal } from '../http.ts';
+import { type Context, type HttpResponse, refusal } from '../http.ts';
 import type { AudioSource, Md5 } from '../platform/platform.ts';
 import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
 import type { PiecePool } from '../source.ts';
@@ -32,14 +32,20 @@ export interface PartUpload {
 }
 
 /** Sends one part until the server acknowledges the same bytes. Returns its ETag and the response. */
-export function sendPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
+export function sendPart(
+  context: Context,
+  upload: PartUpload,
+): Promise<{ etag: string; response: HttpResponse }> {
   const { part, maxRetries: attempts, signal } = upload;
   const what = upload.method ? 'Sending the recording' : `Part ${part.number}`;
   const retries = { ...ASYNCH_RETRIES, attempts, what, signal };
   return withRetries(context, retries, () => attemptPart(context, upload));
 }
 
-async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
+async function attemptPart(
+  context: Context,
+  upload: PartUpload,
+): Promise<{ etag: string; response: HttpResponse }> {
   const { source, part, url, method = 'PUT', signal, pool, onSent } = upload;
   const { platform } = context;
   const size = part.end - part.start;
@@ -47,7 +53,7 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
   const idle = new IdleTimeout();
   const reading = new PartReader(upload, md5, idle);
   try {
-    const answer = await context.send({
+    const response = await context.send({
       method,
       url,
       headers: {
@@ -60,13 +66,13 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
       signal,
       timeout: idle.signal,
     });
-    if (answer.status < 200 || answer.status > 299) throw refusal(answer, withoutQuery(url));
+    if (response.status < 200 || response.status > 299) throw refusal(response, withoutQuery(url));
     await source.verify();
     const sent = md5.hex();
-    const etag = acknowledged(answer, sent, part);
+    const etag = acknowledged(response, sent, part);
     if (etag !== null) pool.release(reading.pieces);
     onSent(size);
-    return { etag: etag ?? `"${sent}"`, answer };
+    return { etag: etag ?? `"${sent}"`, response };
   } catch (error) {
     onSent(0);
     // An error of the file is the cause; that of the connection only follows from it.
@@ -80,11 +86,11 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
  * The ETag of the part; throws if it is that of other bytes. A missing ETag (some proxies drop it) is accepted for now:
  * the server compares all MD5s again on completion.
  */
-function acknowledged(answer: Answer, md5: string, part: Part): string | null {
-  const etag = answer.headers.get('etag');
+function acknowledged(response: HttpResponse, md5: string, part: Part): string | null {
+  const etag = response.headers.get('etag');
   if (etag === null || plainEtag(etag) === md5) return etag;
   // S3 with an AWS KMS key: the ETag is not an MD5.
-  if (answer.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
+  if (response.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
   const details = { status: 200, code: 'etag_mismatch' };
   throw new RequestFailedError(`Part ${part.number} was corrupted on the way.`, details);
 }

@@ -30,13 +30,13 @@ export async function pollResult(
   reporter: Reporter,
 ): Promise<AsynchResult> {
   for (let tries = 1; ; tries++) {
-    const answer = await ask(context, requestId, details, signal);
-    if (answer.status === 'completed') {
+    const response = await fetchResult(context, requestId, details, signal);
+    if (response.status === 'completed') {
       reporter.report({ status: 'completed', progress: 1, requestId });
-      return answer;
+      return response;
     }
-    reporter.report({ status: answer.status, progress: answer.progress, requestId });
-    if (tries >= maxTries) throw timedOut(answer, tries, intervalMs);
+    reporter.report({ status: response.status, progress: response.progress, requestId });
+    if (tries >= maxTries) throw timedOut(response, tries, intervalMs);
     await context.platform.sleep(intervalMs ?? pace(tries), signal);
   }
 }
@@ -50,7 +50,7 @@ export function checkRequestId(requestId: unknown): asserts requestId is string 
 }
 
 /** The error class for a refused call about an existing request. */
-export function errorOfRequest({ status }: RequestFailedError) {
+export function requestErrorClass({ status }: RequestFailedError) {
   if (status === 404 || status === 410) return InvalidRequestIdError;
   return status === 422 ? PredictionFailedError : RequestFailedError;
 }
@@ -59,7 +59,7 @@ function pace(tries: number): number {
   return Math.min(PACE.longestMs, Math.round(PACE.firstMs * PACE.growth ** (tries - 1)));
 }
 
-async function ask(
+async function fetchResult(
   context: Context,
   requestId: string,
   details: boolean,
@@ -67,14 +67,14 @@ async function ask(
 ): Promise<AsynchResult | PendingResult> {
   const query = { request_id: requestId, details: details ? 'true' : undefined };
   const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.prediction, query);
-  const answer = await context.callWithRetries('Polling for the result', { method: 'GET', url, signal });
+  const response = await context.callWithRetries('Polling for the result', { method: 'GET', url, signal });
   return readJson<AsynchResult | PendingResult>(
-    answer,
+    response,
     withoutQuery(url),
     ({ status, emotions, progress }) =>
       status === 'completed'
         ? Array.isArray(emotions)
-        : answer.status === 202 && typeof progress === 'number',
+        : response.status === 202 && typeof progress === 'number',
   );
 }
 

@@ -25,7 +25,7 @@ export async function submitSource(
   const { asynchUrl, apiKey } = context.config;
   const url = joinUrl(asynchUrl, ASYNCH_PATHS.requests, recordingQuery(source.name, recording));
   const totalBytes = source.size;
-  const { answer } = await sendPart(context, {
+  const { response } = await sendPart(context, {
     source,
     part: whole,
     url,
@@ -37,6 +37,6 @@ export async function submitSource(
     onSent: (sentBytes) =>
       reporter.report({ status: 'uploading', progress: sentBytes / totalBytes, sentBytes, totalBytes }),
   });
-  const isRight = ({ request_id }: Record<string, unknown>) => typeof request_id === 'string';
-  return readJson<CompleteResult>(answer, withoutQuery(url), isRight).request_id;
+  const isValid = ({ request_id }: Record<string, unknown>) => typeof request_id === 'string';
+  return readJson<CompleteResult>(response, withoutQuery(url), isValid).request_id;
 }

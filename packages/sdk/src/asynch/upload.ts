@@ -1,5 +1,5 @@
 import { ASYNCH_PATHS, type CompleteResult } from '@undertone/contract';
-import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
+import { RequestFailedError, rethrowAs, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { AudioSource } from '../platform/platform.ts';
 import type { Reporter } from '../progress.ts';
@@ -47,7 +47,7 @@ export async function uploadSource(
     return requestId;
   } catch (error) {
     await cleanUp(context, requestId, settings.signal?.aborted ?? false, error);
-    return failingAs(
+    return rethrowAs(
       () => UploadFailedError,
       requestId,
       async () => {
@@ -116,11 +116,11 @@ class Upload {
         await this.#callComplete();
         return;
       } catch (error) {
-        const named = namedParts(error);
-        const again = this.#opened.parts.filter((part) => named.has(part.number));
+        const reported = reportedParts(error);
+        const again = this.#opened.parts.filter((part) => reported.has(part.number));
         if (again.length === 0 || round >= maxRetries) throw error;
         this.#context.log.warn(
-          `Parts ${[...named].join(', ')} are missing or corrupted: sending them again.`,
+          `Parts ${[...reported].join(', ')} are missing or corrupted: sending them again.`,
         );
         await this.send(again);
       }
@@ -133,14 +133,14 @@ class Upload {
       .sort(([a], [b]) => a - b)
       .map(([number, etag]) => ({ PartNumber: number, ETag: etag }));
     const url = joinUrl(this.#context.config.asynchUrl, ASYNCH_PATHS.complete);
-    const answer = await this.#context.callWithRetries('Completing the upload', {
+    const response = await this.#context.callWithRetries('Completing the upload', {
       method: 'POST',
       url,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ request_id, upload_id, parts }),
       signal: this.#settings.signal,
     });
-    readJson<CompleteResult>(answer, withoutQuery(url), ({ status }) => typeof status === 'string');
+    readJson<CompleteResult>(response, withoutQuery(url), ({ status }) => typeof status === 'string');
   }
 
   async #sendPart(part: Part, signal: AbortSignal): Promise<void> {
@@ -189,7 +189,7 @@ class Upload {
   }
 }
 
-function namedParts(error: unknown): Set<number> {
+function reportedParts(error: unknown): Set<number> {
   const problem = error instanceof RequestFailedError ? error.problem : undefined;
   return new Set([...(problem?.missing_parts ?? []), ...(problem?.wrong_parts ?? [])]);
 }

@@ -1,5 +1,5 @@
-// RFC 1321. The ETags of parts are MD5s, which a browser's crypto does not have. Written out because it is three times as
-// fast as the portable libraries, and runs on the page's main thread.
+// RFC 1321. The ETags of parts are MD5s, and a browser's own crypto has no MD5. By hand, because it hashes whole recordings
+// on the page's main thread: @noble/hashes takes more than twice the time and twice the bytes.
 import type { Md5 } from './platform.ts';
 
 const BLOCK = 64;
@@ -44,7 +44,7 @@ export class PortableMd5 implements Md5 {
     return Array.from(new Uint8Array(digest.buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
   }
 
-  /** Four rounds of sixteen operations; one loop per round is four times as fast as one loop for all. */
+  /** Four rounds of sixteen operations; a loop for each round takes a third of the time of one loop for all. */
   #mix(bytes: Uint8Array, offset: number): void {
     const words = this.#words;
     const state = this.#state;

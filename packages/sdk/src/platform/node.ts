@@ -46,7 +46,7 @@ async function openPath(pathOrUrl: string | URL): Promise<AudioSource> {
   } catch (error) {
     await handle?.close();
     if (error instanceof UndertoneError) throw error;
-    throw new MissingFileError(`${path} cannot be read: ${whyUnreadable(error)}.`, {
+    throw new MissingFileError(`${path} cannot be read: ${readErrorReason(error)}.`, {
       code: 'missing_file',
       cause: error,
     });
@@ -90,7 +90,7 @@ async function handleSource(handle: FileHandle, name: string): Promise<AudioSour
   };
 }
 
-function whyUnreadable(error: unknown): string {
+function readErrorReason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'there is no such file';
   if (code === 'EISDIR') return 'it is a folder, not a file';
