@@ -1,12 +1,9 @@
-// No run-time import of TypeBox may be reachable from here: clients bundle this file.
-export * from './asynch.ts';
+// Clients bundle this file: it must not import TypeBox at run time.
 export * from './emotions.ts';
 export * from './errors.ts';
-export * from './etags.ts';
 export * from './limits.ts';
-export * from './models.ts';
 export * from './paths.ts';
+export * from './recordings.ts';
 export type * from './schemas/types.ts';
-export * from './states.ts';
-export * from './streaming.ts';
+export * from './streams.ts';
 export * from './timestamps.ts';

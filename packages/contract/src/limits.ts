@@ -2,17 +2,17 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
 
-/** A setting a caller may choose: its default and the values that make sense. */
+/** The default and the allowed values of a setting. */
 export interface Range {
   readonly default: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** Recorders and codecs pad: a recording may miss a length limit by this much. */
+/** Tolerance of the length limits: recorders and codecs pad. */
 export const LENGTH_TOLERANCE_SECONDS = 0.05;
 
-/** Sample rates of the recordings we take, in hertz. */
+/** Accepted sample rates, in hertz. */
 export const SAMPLE_RATE = { min: 8_000, max: 192_000, ideal: 44_100 } as const;
 
 export const DISCRETE_LIMITS = {
@@ -20,17 +20,17 @@ export const DISCRETE_LIMITS = {
   maxSeconds: 10,
   /** Ten seconds of 192 kHz stereo in 64-bit floats are 31 MB. */
   maxFileBytes: 32 * MIB,
-  /** Ten seconds of samples written with all their digits are 11 MB. */
+  /** Ten seconds of samples with all their digits are 11 MB. */
   maxJsonBytes: 12 * MIB,
-  /** The rate of the samples in a JSON payload. */
+  /** The sample rate of a JSON payload. */
   payloadSampleRate: 44_100,
-  /** Resamplers overshoot: a sample up to this size is clipped to 1, a larger one is refused. */
+  /** Resamplers overshoot: samples up to this magnitude are clipped to 1, larger ones are refused. */
   maxSampleMagnitude: 2,
 } as const;
 
 export const ASYNCH_LIMITS = {
   minSeconds: 5,
-  /** A gigabyte of the thinnest WAV lasts 37 hours. Compressed silence could last years. */
+  /** A gigabyte of the lowest-rate WAV lasts 37 hours; compressed silence could last years. */
   maxSeconds: 48 * 60 * 60,
   maxFileBytes: GIB,
   maxParts: 10_000,
@@ -40,49 +40,49 @@ export const ASYNCH_LIMITS = {
   maxLabelLength: 100,
   maxWebhookUrlLength: 2_000,
   maxIdempotencyKeyLength: 255,
-  /** Everything about a request is gone this long after it was made. */
+  /** All data of a request is erased this long after it was created. */
   retentionSeconds: 24 * 60 * 60,
-  /** So much longer an expired or deleted request is known as one. */
+  /** Tombstone retention: expired and deleted requests answer 410 for this much longer. */
   tombstoneSeconds: 24 * 60 * 60,
-  /** A last step shorter than this is not one. */
+  /** Minimum tail: a shorter last step is dropped. */
   minTailSeconds: 0.1,
-  /** After so many workers died or failed over one request, the request has failed. */
+  /** A request fails after this many attempts that crashed or failed. */
   maxAttempts: 3,
 } as const;
 
-/** Seconds between two classifications of a long recording. */
+/** Seconds between two predictions for a long recording. */
 export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
 
-/** How many requests a list has at once. */
+/** Page size of the list of requests. */
 export const LIST_LIMIT: Range = { default: 50, min: 1, max: 200 };
 
-/** A step counts as speech from here on. With less of it, its emotion says nothing: it is "no speech". */
+/** Minimum speech in a step; with less, its emotion is meaningless and the step counts as "no speech". */
 export const MIN_SPEECH_SECONDS = 0.5;
 
-/** After so many seconds each a webhook that was not delivered is sent again. */
+/** Delays between the delivery attempts of a webhook. */
 export const WEBHOOK_RETRY_SECONDS = [5, 30, 2 * 60, 10 * 60, 60 * 60, 6 * 60 * 60] as const;
 
 export const STREAM_LIMITS = {
-  /** An answer is over so much of the latest sound. */
+  /** Each prediction covers this much of the latest audio. */
   windowSeconds: 5,
-  /** With answers more often than that, the first one comes this early. */
+  /** With an interval shorter than the window, the first prediction comes this early. */
   firstSeconds: 4,
-  /** What is left at the end is answered when it is at least this long. */
+  /** Minimum tail: at the end, this much uncovered audio gets a last prediction. */
   minTailSeconds: 1,
   intervalSeconds: { default: 5, min: 1, max: 10 },
   maxChannels: 2,
   maxMessageBytes: 4 * MIB,
-  /** A stream that brings nothing for so long is closed. */
+  /** Idle timeout: a stream without audio for this long is closed. */
   idleSeconds: 30,
-  /** A complete window that waits so long for its answer means that the server is overloaded. */
+  /** Maximum window latency; beyond it the server is overloaded. */
   lagSeconds: 10,
 } as const;
 
-/** What the clients let their callers set. `pollIntervalMs` is milliseconds in every language. */
+/** Settings of the clients. `pollIntervalMs` is in milliseconds in every language. */
 export const CLIENT_LIMITS = {
   partSize: { default: 5 * MIB, min: MIB, max: 100 * MIB },
   maxThreads: { default: 3, min: 1, max: 64 },
-  /** Retries of each part of an upload. */
+  /** Retries per upload part. */
   uploadRetries: { default: 3, min: 0, max: 100 },
   /** Retries of every other asynch call. */
   retryAttempts: { default: 5, min: 0, max: 100 },

@@ -1,23 +1,23 @@
 export const API_KEY_HEADER = 'x-api-key';
 export const REQUEST_ID_HEADER = 'x-request-id';
-/** Seconds of speech the model heard in a discrete clip. */
+/** Seconds of speech in a short recording. */
 export const SPEECH_SECONDS_HEADER = 'x-speech-seconds';
 
-/** The same key with the same query is the same request, for 24 hours. */
+/** For 24 hours, a retried call with the same key and query returns the same request. */
 export const IDEMPOTENCY_KEY_HEADER = 'idempotency-key';
 
 export const DEFAULT_PORT = 8080;
 
 export const PATHS = {
   discrete: '/v1/discrete/emotion',
-  /** The same operation as `discrete`, under its older name. */
+  /** The older name of `discrete`. */
   discreteShort: '/emotionprediction',
   stream: '/v1/stream',
-  /** The same for existing clients that speak Socket.IO. */
+  /** Streams for existing Socket.IO clients. */
   socketIo: '/socket.io/',
   models: '/v1/models',
   asynch: '/v1/asynch',
-  /** The same upload for the second generation of existing clients, which asks for results under `/status`. */
+  /** `asynch` for existing second-generation clients, which poll `/status` for results. */
   asynchEmotion: '/v1/asynch/emotion',
   rateLimit: '/v1/rate-limit',
   health: '/healthz',
@@ -27,21 +27,19 @@ export const PATHS = {
   docs: '/docs',
 } as const;
 
-/** Joined to the asynch base address, by server and clients alike. */
+/** Relative to the asynch base URL, on the server and in clients. */
 export const ASYNCH_PATHS = {
   initiate: '/upload/initiate',
   complete: '/upload/complete',
   prediction: '/prediction',
-  /** GET and POST: the requests of a key, and a whole recording in one call. With `/{request_id}`: DELETE. */
+  /** GET lists the requests of a key, POST uploads a whole recording in one call; DELETE with `/{request_id}`. */
   requests: '/requests',
-  /** With `/{request_id}`: what has arrived, and where the rest goes. */
+  /** With `/{request_id}`: the parts received and the URLs of the missing ones. */
   upload: '/upload',
   webhookSecret: '/webhook-secret',
-  /** What presigned URLs point to when this server keeps the parts itself. */
+  /** The target of presigned URLs when the server itself stores the parts. */
   part: '/upload/:request_id/parts/:part_number',
 } as const;
 
-/** Where clients look when no address is configured: a server on this machine. */
+/** The clients' default: a server on this machine. */
 export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
-export const DEFAULT_DISCRETE_URL = DEFAULT_URL + PATHS.discrete;
-export const DEFAULT_ASYNCH_URL = DEFAULT_URL + PATHS.asynch;

@@ -5,14 +5,14 @@ import Value from 'typebox/value';
 import { CLIENT_LIMITS, EMOTIONS, ERRORS, isErrorCode, isModelId, MODELS } from '../src/index.ts';
 import { AllPredictions, AsynchResult, DiscreteResult, Problem } from '../src/schemas/index.ts';
 
-test('each larger model keeps the emotions of the smaller in their order', () => {
+test('each larger model starts with the emotions of the smaller one', () => {
   const [four, five, seven] = Object.values(MODELS);
   assert.deepEqual(five?.slice(0, 4), four);
   assert.deepEqual(seven?.slice(0, 5), five);
   assert.deepEqual(seven, EMOTIONS);
 });
 
-test('all_predictions has a place for every emotion and no other', () => {
+test('all_predictions accepts every emotion and nothing else', () => {
   assert.deepEqual(Object.keys(AllPredictions.properties), EMOTIONS);
   const flat = { angry: 0.25, happy: 0.25, neutral: 0.25, sad: 0.25 };
   assert.ok(Value.Check(AllPredictions, flat));
@@ -20,7 +20,7 @@ test('all_predictions has a place for every emotion and no other', () => {
   assert.ok(!Value.Check(AllPredictions, { angry: 1 }));
 });
 
-test('a discrete result has exactly its three fields', () => {
+test('a discrete result without details has exactly three fields', () => {
   const result = {
     main_emotion: 'sad',
     confidence: 0.4,
@@ -30,7 +30,7 @@ test('a discrete result has exactly its three fields', () => {
   assert.ok(!Value.Check(DiscreteResult, { ...result, version: 1 }));
 });
 
-test('an asynch result is a time line of minutes and seconds', () => {
+test('a timestamp in an asynch result has minutes and seconds', () => {
   const result = (t: string) => ({
     request_id: '7f3a1c2e-9a40-4c0e-8f5e-0d9a3b1c2d4e',
     status: 'completed',
@@ -40,7 +40,7 @@ test('an asynch result is a time line of minutes and seconds', () => {
   assert.ok(!Value.Check(AsynchResult, result('0:5')));
 });
 
-test('with details, every step has its times, its speech and all probabilities', () => {
+test('with details, a step has times, speech and all confidences', () => {
   const all_predictions = { angry: 0.1, happy: 0.7, neutral: 0.1, sad: 0.1 };
   const element = { start: 0, end: 5, speech_seconds: 4.2, speech: true, all_predictions };
   const result = {
@@ -57,7 +57,7 @@ test('with details, every step has its times, its speech and all probabilities',
   assert.ok(!Value.Check(AsynchResult, { ...result, segments: [{ emotion: 'happy' }] }));
 });
 
-test('every error is a client or server error with a title, and a problem can carry it', () => {
+test('every error code has a 4xx or 5xx status, a title, and a valid problem', () => {
   for (const [code, { status, title }] of Object.entries(ERRORS)) {
     assert.ok(status >= 400 && status < 600 && title.length > 0, code);
     assert.ok(
@@ -66,20 +66,20 @@ test('every error is a client or server error with a title, and a problem can ca
   }
 });
 
-test('names inherited from Object are neither models nor codes', () => {
+test('names inherited from Object are neither models nor error codes', () => {
   assert.ok(isModelId('4emotions') && isErrorCode('gone'));
   for (const name of ['toString', '__proto__', '', null, 4]) {
     assert.ok(!isModelId(name) && !isErrorCode(name));
   }
 });
 
-test('the defaults of the clients lie within their ranges', () => {
+test('client defaults are within their ranges', () => {
   for (const [name, range] of Object.entries(CLIENT_LIMITS)) {
     assert.ok(range.min <= range.default && range.default <= range.max, name);
   }
 });
 
-test('the constants load without TypeBox, so that a client can bundle them for nothing', () => {
+test('the entry for clients does not import TypeBox', () => {
   const entry = new URL('../src/index.ts', import.meta.url);
   const probe = `
     import { registerHooks } from 'node:module';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatTimestamp, parseTimestamp } from '../src/index.ts';
 
-test('the steps of a recording read 00:00, 00:05, 00:10 and so on', () => {
+test('seconds become minutes and seconds of two digits each', () => {
   assert.deepEqual([0, 5, 10, 55, 60, 65, 3599, 3600].map(formatTimestamp), [
     '00:00',
     '00:05',
@@ -16,11 +16,11 @@ test('the steps of a recording read 00:00, 00:05, 00:10 and so on', () => {
   ]);
 });
 
-test('minutes count on past 99', () => {
+test('minutes continue past 99', () => {
   assert.equal(formatTimestamp(125 * 60 + 5), '125:05');
 });
 
-test('every time stamp has its form and reads back as its whole seconds', () => {
+test('a timestamp parses back to its whole seconds', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1e7, noNaN: true }), (seconds) => {
       const stamp = formatTimestamp(seconds);
@@ -30,7 +30,7 @@ test('every time stamp has its form and reads back as its whole seconds', () => 
   );
 });
 
-test('a later moment never has an earlier time stamp', () => {
+test('timestamps sort like their seconds', () => {
   const second = fc.integer({ min: 0, max: 10_000_000 });
   fc.assert(
     fc.property(second, second, (a, b) => {
@@ -40,7 +40,7 @@ test('a later moment never has an earlier time stamp', () => {
   );
 });
 
-test('a moment before the start or none at all is refused', () => {
+test('negative and non-finite seconds are refused', () => {
   for (const seconds of [-1, -0.001, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => formatTimestamp(seconds), RangeError);
   }

@@ -1,11 +1,13 @@
-// Makes dist/ a folder that can be published as it is: ESM, CommonJS and browser builds with the contract
-// bundled in, declarations that stand on their own, and a package.json that names them.
+// Builds dist/, ready to publish: ESM, CommonJS and browser bundles that include the contract, self-contained
+// declarations, and a package.json.
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { generateDtsBundle } from 'dts-bundle-generator';
 import { type BuildOptions, build } from 'esbuild';
+import { wireTypes } from './wire-types.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const dist = process.argv[2] ?? `${root}dist`;
 
 const shared: BuildOptions = {
@@ -41,12 +43,23 @@ await Promise.all([
   }),
 ]);
 
+// The contract's types come from TypeBox, which users do not have: for the declarations they are written out.
+const contract = `${dist}/contract.ts`;
+const tsconfig = `${dist}/tsconfig.json`;
+await writeFile(contract, wireTypes(fileURLToPath(import.meta.resolve('@undertone/contract'))));
+const compilerOptions = {
+  stripInternal: true,
+  paths: { '@undertone/contract': [contract] },
+  typeRoots: [`${repository}node_modules/@types`],
+};
+await writeFile(tsconfig, JSON.stringify({ extends: `${repository}tsconfig.json`, compilerOptions }));
 const [types] = generateDtsBundle(
   [{ filePath: `${root}src/index.ts`, output: { noBanner: true, exportReferencedTypes: false } }],
-  { preferredConfigPath: `${root}tsconfig.build.json` },
+  { preferredConfigPath: tsconfig },
 );
+await Promise.all([rm(contract), rm(tsconfig)]);
 await writeFile(`${dist}/index.d.ts`, types ?? '');
-// The same declarations once more: under CommonJS a .d.ts next to "type": "module" would mean ESM.
+// CommonJS needs a .d.cts: with "type": "module", a .d.ts describes an ES module.
 await writeFile(`${dist}/index.d.cts`, types ?? '');
 
 const { name, version, description, license, type, sideEffects, engines } = JSON.parse(
@@ -75,4 +88,4 @@ const manifest = {
 };
 await writeFile(`${dist}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 await copyFile(`${root}README.md`, `${dist}/README.md`);
-await copyFile(`${root}../../LICENSE`, `${dist}/LICENSE`);
+await copyFile(`${repository}LICENSE`, `${dist}/LICENSE`);

@@ -1,4 +1,4 @@
-// The entry for browsers.
+// Entry point for browsers.
 import { PlatformClient } from './client.ts';
 import type { ClientArguments } from './config.ts';
 import { browserPlatform } from './platform/browser.ts';
@@ -6,7 +6,7 @@ import type { ClientOptions } from './types.ts';
 
 export * from './public.ts';
 
-/** Talks to an Undertone server. A page has no environment: give it a key and an address. */
+/** Client of an Undertone server. A page has no environment variables: pass a key and a URL. */
 export class EmotionClient extends PlatformClient {
   constructor(options?: ClientOptions);
   constructor(

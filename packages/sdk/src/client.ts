@@ -15,11 +15,11 @@ import { EmotionStream } from './stream.ts';
 import type { ModelList, StreamOptions } from './types.ts';
 import { modelsUrl, withoutQuery } from './urls.ts';
 
-/** The client on any platform; the package's entries give it theirs. */
+/** The client without its platform, which each entry point adds. */
 export class PlatformClient {
-  /** Short recordings, answered at once. */
+  /** Short recordings: one call, one result. */
   readonly discrete: DiscreteInterface;
-  /** Long recordings, answered with a time line. */
+  /** Long recordings: upload, then fetch the timeline. */
   readonly asynch: AsynchInterface;
   readonly #platform: Platform;
   readonly #config: Config;
@@ -36,20 +36,20 @@ export class PlatformClient {
     this.asynch = new AsynchInterface(begin);
   }
 
-  /** Throws one `ConfigError` that lists every problem of the settings, a missing key included. */
+  /** Throws one `ConfigError` with all invalid settings, including a missing key. */
   validateConfig(): void {
     throwIfInvalid(this.#config, this.#problems);
   }
 
-  /** The models the server offers, how well they do, and the licence of the weights in use. */
+  /** The models of the server, their quality, and the licence of their weights. */
   async models(): Promise<ModelList> {
     const context = this.#begin();
     const url = modelsUrl(context.config.asynchUrl);
-    const answer = await context.callWithRetries('Listing the models', { method: 'GET', url });
-    return readJson<ModelList>(answer, withoutQuery(url), ({ models }) => Array.isArray(models));
+    const response = await context.callWithRetries('Listing the models', { method: 'GET', url });
+    return readJson<ModelList>(response, withoutQuery(url), ({ models }) => Array.isArray(models));
   }
 
-  /** Live audio: write samples, and read an emotion every few seconds. */
+  /** Live audio: write samples and read a prediction every few seconds. */
   stream(options: StreamOptions = {}): EmotionStream {
     return new EmotionStream(this.#begin(), options);
   }

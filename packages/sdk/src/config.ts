@@ -16,24 +16,24 @@ import type { Platform } from './platform/platform.ts';
 import type { ClientOptions, LogLevel, RecordingOptions } from './types.ts';
 import { joinUrl } from './urls.ts';
 
-const NO_KEY = 'There is no API key: pass apiKey or set SERVICE_API_KEY.';
+const NO_KEY = 'The API key is missing: pass apiKey or set SERVICE_API_KEY.';
 
-/** Every number a caller may set: its default, its range, and what it counts. */
+/** Default, range and unit of every numeric option. */
 export const NUMBERS = {
   partSize: { ...CLIENT_LIMITS.partSize, unit: 'bytes' },
-  maxThreads: { ...CLIENT_LIMITS.maxThreads, unit: 'parts at the same time' },
+  maxThreads: { ...CLIENT_LIMITS.maxThreads, unit: 'concurrent parts' },
   retryAttempts: { ...CLIENT_LIMITS.retryAttempts, unit: 'retries' },
   maxRetries: { ...CLIENT_LIMITS.uploadRetries, unit: 'retries' },
   maxTries: { ...CLIENT_LIMITS.maxTries, unit: 'tries' },
   interval: { ...CLIENT_LIMITS.pollIntervalMs, unit: 'milliseconds' },
   intervalSeconds: { ...INTERVAL_SECONDS, unit: 'seconds' },
-  concurrency: { default: 4, min: 1, max: 64, unit: 'recordings at the same time' },
+  concurrency: { default: 4, min: 1, max: 64, unit: 'concurrent recordings' },
   limit: { ...LIST_LIMIT, unit: 'requests' },
 } as const satisfies Record<string, Range & { unit: string }>;
 
 export type NumberName = keyof typeof NUMBERS;
 
-/** The settings of one client, defaults filled in, not checked yet. */
+/** The settings of a client with defaults filled in, not validated yet. */
 export interface Config {
   readonly apiKey: string | undefined;
   readonly partSize: number;
@@ -47,20 +47,7 @@ export interface Config {
   readonly fetch: typeof globalThis.fetch | undefined;
 }
 
-const OPTION_NAMES: readonly (keyof Config)[] = [
-  'apiKey',
-  'partSize',
-  'showProgress',
-  'maxThreads',
-  'retryAttempts',
-  'baseUrl',
-  'discreteUrl',
-  'asynchUrl',
-  'logLevel',
-  'fetch',
-];
-
-/** Both forms of the constructor's arguments: all the options in one object, or the first five in order. */
+/** The constructor takes either one object or the first five options in order. */
 export type ClientArguments = [
   optionsOrKey?: ClientOptions | string,
   partSize?: number,
@@ -75,11 +62,11 @@ export function toOptions(args: ClientArguments): ClientOptions {
   return { apiKey: first, partSize, showProgress, maxThreads, retryAttempts };
 }
 
-/** Arguments first, then the environment, then defaults. An empty variable is none. */
+/** Arguments take precedence over the environment, which takes precedence over defaults. Empty variables are ignored. */
 export function resolveConfig(options: ClientOptions, platform: Platform): Config {
   const env = (name: string) => platform.env(name) || undefined;
   const baseUrl = options.baseUrl ?? env('SERVICE_URL') ?? DEFAULT_URL;
-  // A base that is no address is reported once, not again as two addresses made of it.
+  // An invalid baseUrl is reported once, not again for the two URLs derived from it.
   const base = urlProblem('baseUrl', baseUrl) ? DEFAULT_URL : baseUrl;
   return {
     apiKey: options.apiKey ?? env('SERVICE_API_KEY'),
@@ -95,12 +82,13 @@ export function resolveConfig(options: ClientOptions, platform: Platform): Confi
   };
 }
 
-/** Every problem of the settings but a missing key, each in a sentence that says how to fix it. */
+/** All invalid settings, except a missing key; each as a sentence that says how to fix it. */
 export function configProblems(options: ClientOptions, config: Config): string[] {
+  const names = Object.keys(config);
   return [
     ...Object.keys(options)
-      .filter((name) => !OPTION_NAMES.includes(name as keyof Config))
-      .map((name) => `There is no setting ${name}: choose from ${OPTION_NAMES.join(', ')}.`),
+      .filter((name) => !names.includes(name))
+      .map((name) => `Unknown setting ${name}: choose from ${names.join(', ')}.`),
     keyShapeProblem(config.apiKey),
     numberProblem('partSize', config.partSize),
     numberProblem('maxThreads', config.maxThreads),
@@ -118,28 +106,34 @@ export function configProblems(options: ClientOptions, config: Config): string[]
   ].filter((problem) => problem !== undefined);
 }
 
-/** Throws one error that lists every problem, a missing key included. */
+/** Throws one error with all problems, including a missing key. */
 export function throwIfInvalid({ apiKey }: Config, problems: readonly string[]): void {
   throwIfAny(apiKey ? problems : [NO_KEY, ...problems]);
 }
 
-/** What every operation begins with: valid settings and a key, or nothing is sent. */
+/** Called before each operation: without valid settings and a key, nothing is sent. */
 export function requireReady(config: Config, problems: readonly string[]): Config & { apiKey: string } {
   throwIfAny(problems);
   if (!config.apiKey) throw new MissingApiKeyError(NO_KEY);
   return { ...config, apiKey: config.apiKey };
 }
 
-/** What is wrong with a number, in a sentence that says how to fix it. */
 export function numberProblem(name: NumberName, value: unknown): string | undefined {
-  const { min, max, unit } = NUMBERS[name];
+  return rangeProblem(name, value, NUMBERS[name]);
+}
+
+export function rangeProblem(
+  name: string,
+  value: unknown,
+  { min, max, unit }: { min: number; max: number; unit: string },
+): string | undefined {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return undefined;
-  return `${name} is ${show(value)}: give a whole number of ${unit} from ${min} to ${max}.`;
+  return `${name} is ${show(value)}: pass a whole number of ${unit} from ${min} to ${max}.`;
 }
 
 export function modelProblem(model: unknown): string | undefined {
   if (model === undefined || isModelId(model)) return undefined;
-  return `There is no model ${show(model)}: choose one of ${MODEL_IDS.join(', ')}.`;
+  return `Unknown model ${show(model)}: choose one of ${MODEL_IDS.join(', ')}.`;
 }
 
 export function choiceProblem(name: string, value: unknown, choices: readonly unknown[]): string | undefined {
@@ -147,7 +141,6 @@ export function choiceProblem(name: string, value: unknown, choices: readonly un
   return `${name} is ${show(value)}: choose one of ${choices.join(', ')}.`;
 }
 
-/** Everything that is wrong with what is said about a long recording. */
 export function recordingProblems(options: RecordingOptions): (string | undefined)[] {
   const { model, intervalSeconds, channels, label, webhookUrl } = options;
   return [
@@ -164,17 +157,17 @@ function labelProblem(label: unknown): string | undefined {
   if (label === undefined || (typeof label === 'string' && label !== '' && [...label].length <= max)) {
     return undefined;
   }
-  return `label is ${show(label)}: give 1 to ${max} characters.`;
+  return `label is ${show(label)}: pass 1 to ${max} characters.`;
 }
 
-/** Refuses names that no option has: a misspelt one would otherwise do nothing, silently. */
+/** Rejects unknown options: a misspelt one would otherwise be ignored silently. */
 export function checkNames<T extends object>(
   operation: string,
   options: T,
   names: readonly (keyof T)[],
 ): void {
   const unknown = Object.keys(options).filter((name) => !names.includes(name as keyof T));
-  throwIfAny(unknown.map((name) => `${operation} has no option ${name}: it takes ${names.join(', ')}.`));
+  throwIfAny(unknown.map((name) => `${operation} has no option ${name}: choose from ${names.join(', ')}.`));
 }
 
 export function throwIfAny(problems: readonly (string | undefined)[]): void {
@@ -185,14 +178,14 @@ export function throwIfAny(problems: readonly (string | undefined)[]): void {
 function keyShapeProblem(key: unknown): string | undefined {
   if (key === undefined || key === '') return undefined;
   if (typeof key === 'string' && /^[\x21-\x7e]+$/.test(key)) return undefined;
-  return 'apiKey (SERVICE_API_KEY) is not a key: it must be one word of plain letters, digits and signs, without spaces or line breaks.';
+  return 'apiKey (SERVICE_API_KEY) is invalid: it must consist of printable ASCII characters without spaces or line breaks.';
 }
 
 function urlProblem(name: string, value: unknown): string | undefined {
-  const hint = 'give a full address that begins with http:// or https://';
+  const hint = 'pass a full URL that begins with http:// or https://';
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) return `${name} is not an address: ${hint}.`;
-  if (url.username || url.password) return `${name} contains a user name or password: ${hint}, without them.`;
+  if (!url || !/^https?:$/.test(url.protocol)) return `${name} is not a URL: ${hint}.`;
+  if (url.username || url.password) return `${name} contains a user name or password: ${hint} without them.`;
   return undefined;
 }
 

@@ -1,23 +1,23 @@
 import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
 import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from './config.ts';
 import { type Call, type Context, readJson } from './http.ts';
-import { asCompleted, outcomeOf, SharedPause } from './many.ts';
+import { asCompleted, type ManyOutcome, outcomeOf, SharedPause } from './many.ts';
 import { DISCRETE_RETRIES, MANY_RETRIES, type Retries, withRetries } from './retry.ts';
 import { readWhole } from './source.ts';
-import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions, ManyOutcome } from './types.ts';
+import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions } from './types.ts';
 import { withoutQuery, withQuery } from './urls.ts';
 
 const OPTIONS = ['model', 'details', 'signal'] as const;
 
-/** The largest clip over a slow line takes longer than other calls may; whoever is in a hurry gives a signal. */
+/** Longer than for other calls: the largest clip must fit through a slow connection. */
 const TIMEOUT_MS = 180_000;
 
-/** Short recordings of 4 to 10 seconds, answered at once. */
+/** Short recordings of 4 to 10 seconds. */
 export class DiscreteInterface {
   readonly #begin: () => Context;
 
   /**
-   * `begin` checks the settings; every operation calls it first.
+   * Every operation first calls `begin`, which checks the settings.
    * @internal
    */
   constructor(begin: () => Context) {
@@ -32,8 +32,8 @@ export class DiscreteInterface {
   }
 
   /**
-   * Many short recordings: some at the same time, each answered as soon as it can be, with the file it belongs to. A
-   * recording that is refused does not stop the others. When the server is busy, all of them wait as long as it asks.
+   * The emotions of many short recordings, several at a time. Yields each result with its file as soon as it is ready; a
+   * failed recording yields its error and does not stop the others. When the server is busy, all wait as long as it asks.
    */
   async *many<File extends AudioInput>(
     files: Iterable<File> | AsyncIterable<File>,
@@ -54,17 +54,17 @@ export class DiscreteInterface {
     try {
       yield* asCompleted(files, concurrency, classify);
     } finally {
-      // Whoever stops reading does not want the rest.
+      // The caller stopped reading: cancel the rest.
       stop.abort();
     }
   }
 
-  /** The same for samples in memory: mono, 44,100 a second, 4 to 10 seconds of them, each from -1 to 1. */
+  /** The emotion of samples in memory: mono, 44,100 Hz, 4 to 10 seconds, values from -1 to 1. */
   async samples(samples: ArrayLike<number>, options: DiscreteOptions = {}): Promise<DiscreteResult> {
     check('discrete.samples', options);
     throwIfAny([samplesProblem(samples)]);
     const context = this.#begin();
-    // The documented form is a JSON string that contains a JSON object.
+    // The documented format is a JSON string that contains a JSON object.
     const body = JSON.stringify(JSON.stringify({ payload: [Array.from(samples)] }));
     return post(context, options, { body, headers: { 'content-type': 'application/json' } });
   }
@@ -75,7 +75,7 @@ function check(operation: string, options: DiscreteOptions): void {
   throwIfAny([modelProblem(options.model)]);
 }
 
-/** Streams are read here, once: what is sent is in memory and can be sent again. */
+/** Reads the input once into memory, so that it can be sent again. */
 async function formOf(
   context: Context,
   file: AudioInput,
@@ -97,21 +97,21 @@ async function post(
 ): Promise<DiscreteResult> {
   const url = withQuery(context.config.discreteUrl, { model, details: details ? 'true' : undefined });
   const retries = { ...rule, what: 'Classifying', signal };
-  const answer = await withRetries({ log: context.log, platform: pause }, retries, async () => {
+  const response = await withRetries({ log: context.log, platform: pause }, retries, async () => {
     await pause.over;
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
     return context.call({ method: 'POST', url, signal, timeout, ...rest });
   });
   const result = readJson<DiscreteResult>(
-    answer,
+    response,
     withoutQuery(url),
     ({ main_emotion, confidence, all_predictions }) =>
       typeof main_emotion === 'string' &&
       typeof confidence === 'number' &&
       typeof all_predictions === 'object',
   );
-  const speechSeconds = Number(answer.headers.get(SPEECH_SECONDS_HEADER) || Number.NaN);
-  // Not enumerable: as JSON, or compared with another, a result is exactly what the service answered.
+  const speechSeconds = Number(response.headers.get(SPEECH_SECONDS_HEADER) || Number.NaN);
+  // Not enumerable: as JSON or in a comparison, a result is exactly what the server sent.
   if (speechSeconds >= 0) Object.defineProperty(result, 'speechSeconds', { value: speechSeconds });
   return result;
 }
@@ -120,12 +120,12 @@ function samplesProblem(samples: ArrayLike<number>): string | undefined {
   const { minSeconds, maxSeconds, payloadSampleRate, maxSampleMagnitude } = DISCRETE_LIMITS;
   const seconds = samples.length / payloadSampleRate;
   if (seconds < minSeconds - LENGTH_TOLERANCE_SECONDS || seconds > maxSeconds + LENGTH_TOLERANCE_SECONDS) {
-    return `These samples make ${seconds.toFixed(2)} seconds: give ${minSeconds} to ${maxSeconds} seconds at ${payloadSampleRate} Hz.`;
+    return `The samples last ${seconds.toFixed(2)} seconds: pass ${minSeconds} to ${maxSeconds} seconds at ${payloadSampleRate} Hz.`;
   }
   for (let i = 0; i < samples.length; i++) {
     const sample = samples[i];
     if (typeof sample === 'number' && Math.abs(sample) <= maxSampleMagnitude) continue;
-    return `Sample ${i} is ${sample}: give numbers from -1 to 1.`;
+    return `Sample ${i} is ${sample}: pass numbers from -1 to 1.`;
   }
   return undefined;
 }

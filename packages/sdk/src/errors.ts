@@ -9,18 +9,18 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
-/** Every error this client throws, but for an abort, which throws the signal's own reason. */
+/** The base class of all errors of this client. Only an abort throws something else: the signal's reason. */
 export class UndertoneError extends Error {
   override readonly name: string = 'UndertoneError';
-  /** The HTTP status, when the service answered. */
+  /** The HTTP status, if the server responded. */
   readonly status: number | undefined;
-  /** What programs branch on: a code of the service, or one of this client's own. */
+  /** The code to branch on, from the server or from this client. */
   readonly code: string | undefined;
-  /** The asynch request it is about; where there is none, the HTTP request (`x-request-id`). */
+  /** The ID of the asynch request, or else of the HTTP request (`x-request-id`). */
   readonly requestId: string | undefined;
-  /** Seconds after which the service would like to be asked again. */
+  /** Seconds to wait before the next attempt, if the server asked for it. */
   readonly retryAfterSeconds: number | undefined;
-  /** All the service said, figures included. */
+  /** The full problem document from the server. */
   readonly problem: Problem | undefined;
 
   constructor(message: string, details: ErrorDetails = {}) {
@@ -33,10 +33,10 @@ export class UndertoneError extends Error {
   }
 }
 
-/** A setting or an argument makes no sense. Nothing was sent. */
+/** A setting or an argument is invalid. Nothing was sent. */
 export class ConfigError extends UndertoneError {
   override readonly name: string = 'ConfigError';
-  /** One sentence for each problem, which says how to fix it. */
+  /** One sentence per problem, which says how to fix it. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[], code = 'invalid_config') {
@@ -46,7 +46,7 @@ export class ConfigError extends UndertoneError {
   }
 }
 
-/** There is no API key, neither given nor in the environment. */
+/** No API key was passed or found in the environment. */
 export class MissingApiKeyError extends ConfigError {
   override readonly name: string = 'MissingApiKeyError';
 
@@ -55,32 +55,32 @@ export class MissingApiKeyError extends ConfigError {
   }
 }
 
-/** The file is not there or cannot be opened. */
+/** The file does not exist or cannot be opened. */
 export class MissingFileError extends UndertoneError {
   override readonly name: string = 'MissingFileError';
 }
 
-/** The service refused a request, or could not be reached. */
+/** The server refused a request or could not be reached. */
 export class RequestFailedError extends UndertoneError {
   override readonly name: string = 'RequestFailedError';
 }
 
-/** The recording could not be uploaded. If it may succeed later, continue it with `resume: error.requestId`. */
+/** The upload failed. If the cause was temporary, continue it with `resume: error.requestId`. */
 export class UploadFailedError extends UndertoneError {
   override readonly name: string = 'UploadFailedError';
 }
 
-/** The request_id is not one, is unknown to the service under this key, or has expired. */
+/** The request ID is malformed, unknown for this key, or expired. */
 export class InvalidRequestIdError extends UndertoneError {
   override readonly name: string = 'InvalidRequestIdError';
 }
 
-/** The tries were used up before there was a result. The request continues: ask again with `requestId`. */
+/** No result within `maxTries`. The request continues: poll again with `requestId`. */
 export class PredictionTimeoutError extends UndertoneError {
   override readonly name: string = 'PredictionTimeoutError';
 }
 
-/** The service could not make a time line of the recording; `code` says why. */
+/** The recording could not be processed; `code` says why. */
 export class PredictionFailedError extends UndertoneError {
   override readonly name: string = 'PredictionFailedError';
 }
@@ -88,11 +88,11 @@ export class PredictionFailedError extends UndertoneError {
 type ErrorClass = new (message: string, details: ErrorDetails) => UndertoneError;
 
 /**
- * Runs an operation in which whatever fails throws a `RequestFailedError`; the caller gets the class that
- * `classOf` picks, with the identifier of the asynch request.
+ * Runs an operation and converts its `RequestFailedError` to the class that `classOf` picks, with the ID of the asynch
+ * request.
  * @internal
  */
-export async function failingAs<T>(
+export async function rethrowAs<T>(
   classOf: (error: RequestFailedError) => ErrorClass,
   requestId: string | undefined,
   operation: () => Promise<T>,

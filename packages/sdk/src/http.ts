@@ -7,7 +7,6 @@ import { ASYNCH_RETRIES, parseRetryAfter, ServerNotRunningError, withRetries } f
 import type { Problem } from './types.ts';
 import { isLoopback, withoutQuery } from './urls.ts';
 
-/** An ordinary call that takes longer than this has been lost on the way. */
 const CALL_TIMEOUT_MS = 60_000;
 
 export interface Call {
@@ -16,18 +15,18 @@ export interface Call {
   readonly headers?: Record<string, string>;
   readonly body?: NonNullable<RequestInit['body']>;
   readonly signal?: AbortSignal | undefined;
-  /** Used instead of the usual timeout of a minute. */
+  /** Replaces the default timeout of a minute. */
   readonly timeout?: AbortSignal;
 }
 
-/** A response with its body read. */
-export interface Answer {
+/** A response and its body. */
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** What the operations of one client share: where they run, the settings, the log, and how to call the service. */
+/** Shared by all operations of a client: platform, settings, log and HTTP calls. */
 export class Context {
   readonly platform: Platform;
   readonly config: Config & { readonly apiKey: string };
@@ -38,26 +37,26 @@ export class Context {
     this.platform = platform;
     this.config = config;
     this.log = new Log(platform, config.logLevel);
-    // Looked up at each call, so that a program may still replace the global one.
+    // Looked up on each call, so that a program can still replace the global fetch.
     this.#fetch = config.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** A call with the key, retried as often as the client is set to. */
-  callWithRetries(what: string, call: Call): Promise<Answer> {
+  /** A call with the key and the retries of the client's settings. */
+  callWithRetries(what: string, call: Call): Promise<HttpResponse> {
     const retries = { ...ASYNCH_RETRIES, attempts: this.config.retryAttempts, what, signal: call.signal };
     return withRetries(this, retries, () => this.call(call));
   }
 
-  /** One attempt at a call with the key. Any status but 2xx is an error. */
-  async call(call: Call): Promise<Answer> {
+  /** One attempt at a call with the key. Any status other than 2xx is an error. */
+  async call(call: Call): Promise<HttpResponse> {
     const headers = { ...call.headers, [API_KEY_HEADER]: this.config.apiKey };
-    const answer = await this.send({ ...call, headers });
-    if (answer.status < 200 || answer.status > 299) throw refusal(answer, withoutQuery(call.url));
-    return answer;
+    const response = await this.send({ ...call, headers });
+    if (response.status < 200 || response.status > 299) throw refusal(response, withoutQuery(call.url));
+    return response;
   }
 
-  /** One attempt at an HTTP call: any answer is returned, no answer is an error. */
-  async send(call: Call): Promise<Answer> {
+  /** One attempt at an HTTP call: returns any response, throws if there is none. */
+  async send(call: Call): Promise<HttpResponse> {
     const { method, url, headers = {}, body, signal } = call;
     const timeout = call.timeout ?? AbortSignal.timeout(CALL_TIMEOUT_MS);
     const started = performance.now();
@@ -80,37 +79,37 @@ export class Context {
       return { status, headers: response.headers, text };
     } catch (error) {
       signal?.throwIfAborted();
-      done('no answer');
+      done('no response');
       throw timeout.aborted ? timedOut(url, error) : connectionFailed(url, error);
     }
   }
 }
 
-/** Reads the JSON of a success; `isRight` looks for what the caller is going to use. */
+/** Parses the JSON of a success; `isValid` checks the fields that the caller uses. */
 export function readJson<T>(
-  answer: Answer,
+  response: HttpResponse,
   where: string,
-  isRight: (value: Record<string, unknown>) => boolean,
+  isValid: (value: Record<string, unknown>) => boolean,
 ): T {
-  const value = parseJson(answer.text);
-  if (isRecord(value) && isRight(value)) return value as T;
+  const value = parseJson(response.text);
+  if (isRecord(value) && isValid(value)) return value as T;
   throw new RequestFailedError(
-    `${where} answered with status ${answer.status}, but not with what this service sends. Check the address.`,
+    `${where} sent status ${response.status}, but not a response of this service. Check the address.`,
     {
-      status: answer.status,
+      status: response.status,
       code: 'invalid_answer',
-      requestId: answer.headers.get(REQUEST_ID_HEADER) ?? undefined,
+      requestId: response.headers.get(REQUEST_ID_HEADER) ?? undefined,
     },
   );
 }
 
-/** The error for an answer that is no success. */
-export function refusal(answer: Answer, where: string): RequestFailedError {
-  const { status, headers } = answer;
+/** The error for a response other than 2xx. */
+export function refusal(response: HttpResponse, where: string): RequestFailedError {
+  const { status, headers } = response;
   if (status >= 300 && status < 400) return redirected(headers.get('location'), where);
-  const problem = readProblem(answer);
+  const problem = readProblem(response);
   const said = problem && (problem.detail || problem.title || problem.code);
-  return new RequestFailedError(said ?? `${where} answered with status ${status}.`, {
+  return new RequestFailedError(said ?? `${where} responded with status ${status}.`, {
     status,
     code: problem?.code ?? 'http_error',
     requestId: problem?.request_id ?? headers.get(REQUEST_ID_HEADER) ?? undefined,
@@ -120,27 +119,30 @@ export function refusal(answer: Answer, where: string): RequestFailedError {
   });
 }
 
-/** The key must not follow a redirection to wherever it leads. */
+/** Redirects are not followed: the key must not leak to another host. */
 function redirected(location: string | null, where: string): RequestFailedError {
   const target = location ? ` to ${location.split('?')[0]}` : '';
-  return new RequestFailedError(`${where} redirects${target}. Configure the final address.`, {
+  return new RequestFailedError(`${where} redirects${target}. Configure the final URL.`, {
     code: 'redirected',
   });
 }
 
 function timedOut(url: string, cause: unknown): RequestFailedError {
-  return new RequestFailedError(`${withoutQuery(url)} did not answer in time.`, { code: 'timed_out', cause });
+  return new RequestFailedError(`${withoutQuery(url)} did not respond in time.`, {
+    code: 'timed_out',
+    cause,
+  });
 }
 
 function connectionFailed(url: string, cause: unknown): RequestFailedError {
-  // `fetch` hides what happened in a chain of causes: the last one says it best.
+  // `fetch` hides the reason in a chain of causes; the last one is the most specific.
   let last = cause as Error & { code?: string };
   while (last.cause instanceof Error) last = last.cause as Error;
   const details = { code: 'connection_failed', cause };
   if (isLoopback(url) && /ECONNREFUSED|connection ?refused/i.test(`${last.code} ${last.message}`)) {
     const message =
       `No server is running at ${new URL(url).origin}. ` +
-      'Start one with `undertone serve`, or set SERVICE_URL (option baseUrl) to the address of your server.';
+      'Start one with `undertone serve`, or set SERVICE_URL (option baseUrl) to the URL of your server.';
     return new ServerNotRunningError(message, details);
   }
   const reason = (last.message || last.code || String(cause)).replace(/\.$/, '');
@@ -148,17 +150,17 @@ function connectionFailed(url: string, cause: unknown): RequestFailedError {
   return new RequestFailedError(message, details);
 }
 
-/** A browser tells a page nothing about why it may not read an answer. */
+/** Browsers hide the reason for a CORS failure from the page. */
 function crossOriginHint(url: string): string {
   const { location } = globalThis as { location?: { origin?: string } };
   const origin = location?.origin;
   if (origin === undefined || origin === new URL(url).origin) return '';
-  return ` If the server runs, it has to allow this page: SERVICE_CORS_ORIGINS=${origin}.`;
+  return ` If the server is running, it must allow this page: SERVICE_CORS_ORIGINS=${origin}.`;
 }
 
-function readProblem(answer: Answer): Problem | undefined {
-  if (!answer.headers.get('content-type')?.startsWith(PROBLEM_CONTENT_TYPE)) return undefined;
-  const value = parseJson(answer.text);
+function readProblem(response: HttpResponse): Problem | undefined {
+  if (!response.headers.get('content-type')?.startsWith(PROBLEM_CONTENT_TYPE)) return undefined;
+  const value = parseJson(response.text);
   return isRecord(value) && 'code' in value ? (value as unknown as Problem) : undefined;
 }
 

@@ -1,4 +1,4 @@
-// The entry for Node, Bun and Deno.
+// Entry point for Node, Bun and Deno.
 import { PlatformClient } from './client.ts';
 import type { ClientArguments } from './config.ts';
 import { nodePlatform } from './platform/node.ts';
@@ -6,7 +6,7 @@ import type { ClientOptions } from './types.ts';
 
 export * from './public.ts';
 
-/** Talks to an Undertone server. Settings not given come from the environment, then from the defaults. */
+/** Client of an Undertone server. Settings come from the arguments, then the environment, then the defaults. */
 export class EmotionClient extends PlatformClient {
   constructor(options?: ClientOptions);
   constructor(

@@ -1,7 +1,7 @@
 import type { Platform } from './platform/platform.ts';
 import type { LogLevel } from './types.ts';
 
-/** The server's names too: one SERVICE_LOG_LEVEL serves both sides. */
+/** The same names as on the server: one SERVICE_LOG_LEVEL works for both. */
 export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 export const DEFAULT_LOG_LEVEL: LogLevel = 'warn';
@@ -10,7 +10,7 @@ export function isLogLevel(value: unknown): boolean {
   return typeof value === 'string' && levelIndex(value) >= 0;
 }
 
-/** Writes what happens, from a level upwards. Keys, file names, signatures and audio are never given to it. */
+/** Keys, file names, signatures and audio are never logged. */
 export class Log {
   readonly #platform: Platform;
   readonly #from: number;

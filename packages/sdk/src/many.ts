@@ -1,11 +1,16 @@
 import { UndertoneError } from './errors.ts';
 import type { Platform } from './platform/platform.ts';
-import type { DiscreteResult, ManyOutcome } from './types.ts';
+import type { AudioInput, DiscreteResult } from './types.ts';
 
-/** A pause for all: what one of many calls was asked to wait, the others wait as well before they are made. */
+/** The result for one of many recordings, or the error. */
+export type ManyOutcome<File = AudioInput> =
+  | { file: File; result: DiscreteResult; error?: undefined }
+  | { file: File; result?: undefined; error: UndertoneError };
+
+/** Concurrent calls share their pauses: when the server asks one to wait, the others wait too. */
 export class SharedPause {
   readonly #platform: Platform;
-  /** Settled when nobody has to wait any more. */
+  /** Settles when all pauses are over. */
   over: Promise<unknown> = Promise.resolve();
 
   constructor(platform: Platform) {
@@ -19,7 +24,7 @@ export class SharedPause {
   }
 }
 
-/** Works on up to `limit` items at once, and yields what comes of them as soon as it is there. */
+/** Processes up to `limit` items concurrently and yields each result as soon as it is ready. */
 export async function* asCompleted<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
   limit: number,
@@ -34,7 +39,7 @@ export async function* asCompleted<Item, Result>(
   };
   for await (const item of items) {
     const task: Promise<Done> = work(item).then((result) => ({ task, result }));
-    // Whoever waits for it is told; when nobody does any more, nobody needs to be.
+    // Errors reach the caller through `next`. After the caller has stopped reading, they are ignored.
     task.catch(() => {});
     running.add(task);
     if (running.size >= limit) yield await next();
@@ -42,7 +47,7 @@ export async function* asCompleted<Item, Result>(
   while (running.size > 0) yield await next();
 }
 
-/** One recording that fails is no reason to stop; a wrong key or a missing server would fail all of them. */
+/** A failed recording does not stop the others; a wrong key or an unreachable server would fail them all, and is thrown. */
 export async function outcomeOf<File>(
   file: File,
   classify: () => Promise<DiscreteResult>,
@@ -50,9 +55,9 @@ export async function outcomeOf<File>(
   try {
     return { file, result: await classify() };
   } catch (error) {
-    const isOfFile =
+    const isFileError =
       error instanceof UndertoneError && error.status !== 401 && error.code !== 'connection_failed';
-    if (!isOfFile) throw error;
+    if (!isFileError) throw error;
     return { file, error };
   }
 }

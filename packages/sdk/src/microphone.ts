@@ -1,13 +1,13 @@
 import { ConfigError } from './errors.ts';
 import type { Microphone, MicrophoneOptions } from './types.ts';
 
-/** What waits while a stream connects again; more is dropped. */
-const MOST_WAITING_SECONDS = 10;
+/** Buffer while a stream reconnects; later audio is dropped. */
+const MAX_BUFFERED_SECONDS = 10;
 const SAMPLE_BYTES = 2;
 
 /**
- * The program of the audio thread: samples of one channel as 16-bit numbers, ten times a second. Pages whose content
- * security policy forbids `blob:` scripts serve it as a file and name that in `workletUrl`.
+ * The AudioWorklet: posts 16-bit samples of one channel ten times a second. If the content security policy of a page
+ * forbids `blob:` scripts, serve this text as a file and pass its URL as `workletUrl`.
  */
 export const MICROPHONE_WORKLET = `
 const PIECES_PER_SECOND = 10;
@@ -27,7 +27,7 @@ class Microphone extends AudioWorkletProcessor {
 registerProcessor('undertone-microphone', Microphone);
 `;
 
-// As much of the browser's types as is used here, so that this file is checked where there is no browser.
+// The parts of the browser's types used here: this file is type-checked without the DOM library.
 interface Track {
   stop(): void;
   addEventListener(event: 'ended', listener: () => void): void;
@@ -54,13 +54,11 @@ interface Page {
   readonly AudioWorkletNode?: new (context: ContextLike, name: string, options: object) => NodeLike;
 }
 
-/** The microphone of a page, ready to be given to `client.stream`. Asks the user for permission. */
+/** Opens the microphone for `client.stream`. The browser asks the user for permission. */
 export async function fromMicrophone(options: MicrophoneOptions = {}): Promise<Microphone> {
   const { navigator, AudioContext, AudioWorkletNode } = globalThis as unknown as Page;
   if (!navigator?.mediaDevices || !AudioContext || !AudioWorkletNode) {
-    throw new ConfigError([
-      'There is no microphone here: it needs a browser, and a page from https or localhost.',
-    ]);
+    throw new ConfigError(['No microphone available: use a browser and a page from https or localhost.']);
   }
   const { constraints = {}, mediaStream, workletUrl } = options;
   const media =
@@ -80,7 +78,7 @@ export async function fromMicrophone(options: MicrophoneOptions = {}): Promise<M
       node,
       context,
       () => {
-        // One that was given to us is its owner's to stop.
+        // The caller stops its own media stream.
         if (mediaStream === undefined) for (const track of media.getTracks()) track.stop();
         void context.close();
       },
@@ -119,7 +117,7 @@ function capture(
         release();
       },
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING_SECONDS * sampleRate * SAMPLE_BYTES }),
+    new ByteLengthQueuingStrategy({ highWaterMark: MAX_BUFFERED_SECONDS * sampleRate * SAMPLE_BYTES }),
   );
   for (const track of media.getTracks()) track.addEventListener('ended', () => stop());
   return { format: { sampleRate, encoding: 'pcm_s16le', channels: 1 }, readable, stop: () => stop() };

@@ -12,7 +12,7 @@ const LABELS = {
   completed: 'Done',
 };
 
-/** Passes progress on to the listener and the bar. A part that is sent again does not set it back. */
+/** Passes progress to the listener and the bar. A retried part does not move it backwards. */
 export class Reporter {
   readonly #listener: ProgressListener | undefined;
   readonly #bar: Bar | undefined;
@@ -33,18 +33,18 @@ export class Reporter {
     try {
       this.#listener?.(progress);
     } catch (error) {
-      // The recording is worth more than the listener.
+      // A failing listener must not stop the operation.
       this.#log.error(`onProgress threw: ${String(error)}`);
     }
   }
 
-  /** Leaves the bar's line as it is; called however the operation ends. */
+  /** Ends the line of the bar; called after success and failure. */
   end(): void {
     this.#bar?.end();
   }
 }
 
-/** One line of a terminal that is drawn over and over; each status gets a line of its own. */
+/** A progress bar on one line of a terminal; each status starts a new line. */
 export class Bar {
   readonly #terminal: Terminal;
   readonly #now: () => number;

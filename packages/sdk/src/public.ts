@@ -1,4 +1,4 @@
-// What both entries of the package share.
+// Exports of both entry points.
 export {
   ConfigError,
   type ErrorDetails,
@@ -11,6 +11,7 @@ export {
   UndertoneError,
   UploadFailedError,
 } from './errors.ts';
+export type { ManyOutcome } from './many.ts';
 export { fromMicrophone, MICROPHONE_WORKLET } from './microphone.ts';
 export type { EmotionStream } from './stream.ts';
 export type * from './types.ts';

@@ -2,48 +2,47 @@ import { RequestFailedError } from './errors.ts';
 import type { Log } from './log.ts';
 import type { Platform } from './platform/platform.ts';
 
-/** The first wait, doubled with every retry up to the longest one. */
+/** Exponential backoff: the delay doubles with every retry. */
 export const BACKOFF = { firstMs: 500, longestMs: 10_000 } as const;
 
-/** When the service asks for a longer wait than this, the caller decides. */
+/** If the server asks for a longer wait, the error is thrown instead. */
 export const LONGEST_RETRY_AFTER_SECONDS = 60;
 
-/** Which failures are worth another attempt. */
 export interface RetryRule {
   readonly statuses: readonly number[];
   readonly codes: readonly string[];
 }
 
-/** Asynch calls can all be repeated without harm, so everything that may pass is retried. */
+/** Asynch calls are idempotent, so every temporary failure is retried. */
 export const ASYNCH_RETRIES: RetryRule = {
   statuses: [408, 425, 429, 500, 502, 503, 504],
   codes: ['connection_failed', 'timed_out', 'etag_mismatch'],
 };
 
-/** Somebody waits for a discrete answer: only what is likely to pass within seconds is retried. */
+/** Interactive: retry only what is likely to succeed within seconds. */
 export const DISCRETE_RETRIES = {
   attempts: 2,
   statuses: [429, 502, 503, 504],
   codes: ['connection_failed'],
 } as const;
 
-/** Nobody waits for one of many recordings: all of them should be answered in the end. */
+/** Batch: no single recording is urgent, but all should succeed in the end. */
 export const MANY_RETRIES = { ...DISCRETE_RETRIES, attempts: 10 } as const;
 
-/** Nobody listens at an address of this machine: only a person can change that, so it is never retried. */
+/** Connection refused on this machine. A person has to start the server, so it is never retried. */
 export class ServerNotRunningError extends RequestFailedError {}
 
 export interface Retries extends RetryRule {
-  /** How often a failed attempt is made again. */
+  /** Maximum number of retries. */
   readonly attempts: number;
-  /** What is being tried, for the log. */
+  /** The name of the operation, for the log. */
   readonly what: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Makes an attempt, and again after a failure that may pass, until it succeeds or the retries are used up.
- * The attempt is told which retry it is; the first attempt is 0.
+ * Repeats an attempt after temporary failures, until it succeeds or the retries are used up. The attempt gets the number
+ * of the retry, 0 for the first attempt.
  */
 export async function withRetries<T>(
   { platform, log }: { platform: Pick<Platform, 'sleep'>; log: Log },
@@ -61,7 +60,7 @@ export async function withRetries<T>(
       if (retry >= attempts)
         throw withNote(error, `after ${attempts === 1 ? 'one retry' : `${attempts} retries`}`);
       if (retryAfterSeconds > LONGEST_RETRY_AFTER_SECONDS) {
-        throw withNote(error, `not retried: the service asks to wait ${retryAfterSeconds} seconds`);
+        throw withNote(error, `not retried: the server asks to wait ${retryAfterSeconds} seconds`);
       }
       const delay = retryDelay(retry, Math.random(), retryAfterSeconds);
       log.warn(`${what}: ${error.message} Retry ${retry + 1} of ${attempts} in ${delay} ms.`);
@@ -71,15 +70,15 @@ export async function withRetries<T>(
 }
 
 /**
- * Milliseconds to wait before retry number `retry` (the first is 0). The wait is drawn from its upper
- * half, so that clients that failed together do not come back together, and is never shorter than Retry-After.
+ * Milliseconds to wait before retry number `retry`, from 0. Jitter reduces the delay by up to a half, so that clients
+ * that failed together do not retry together. It is never shorter than Retry-After.
  */
 export function retryDelay(retry: number, random: number, retryAfterSeconds = 0): number {
   const ceiling = Math.min(BACKOFF.longestMs, BACKOFF.firstMs * 2 ** retry);
   return Math.max(Math.round(ceiling * (0.5 + random / 2)), retryAfterSeconds * 1000);
 }
 
-/** Seconds asked for by a Retry-After header, which contains seconds or a date. */
+/** The seconds of a Retry-After header, which contains seconds or a date. */
 export function parseRetryAfter(header: string | null, now: number): number | undefined {
   if (header === null || header.trim() === '') return undefined;
   if (/^\s*\d+\s*$/.test(header)) return Number(header);
@@ -87,10 +86,10 @@ export function parseRetryAfter(header: string | null, now: number): number | un
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
 }
 
-/** Whether the same call may succeed later. */
+/** Whether the same call can succeed later. */
 export function isRetryable(error: RequestFailedError, { statuses, codes }: RetryRule): boolean {
   if (error instanceof ServerNotRunningError) return false;
-  // The same call with the same Idempotency-Key is still being answered.
+  // A call with the same Idempotency-Key is still running.
   if (error.status === 409 && error.retryAfterSeconds !== undefined) return true;
   return statuses.includes(error.status ?? 0) || codes.includes(error.code ?? '');
 }

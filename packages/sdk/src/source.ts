@@ -1,42 +1,27 @@
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import { ConfigError, RequestFailedError } from './errors.ts';
-import type { Platform } from './platform/platform.ts';
+import type { AudioSource, Platform } from './platform/platform.ts';
 import type { AudioInput } from './types.ts';
 
-/** What a recording without a name of its own is called. */
-const NAMELESS = 'recording';
+/** The file name of a recording without one. */
+const DEFAULT_NAME = 'recording';
 
-/** Recordings are read in pieces of this size: large enough to be quick, small enough to be nothing. */
+/** Recordings are read in pieces: large enough to be fast, small enough to save memory. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Enough for three parts of the usual size; beyond it memory is left to the garbage collector. */
+/** Enough for three parts of the default size; the garbage collector frees the rest. */
 const POOLED_PIECES = (16 * 1024 * 1024) / PIECE_BYTES;
 
-/** A recording of known length whose bytes can be read in any order and more than once. */
-export interface AudioSource {
-  /** What the service is told the file is called: never more than the last part of a path. */
-  readonly name: string;
-  readonly size: number;
-  /**
-   * The bytes from `start` up to `end`, in pieces; sources that need memory for a piece ask `allocate` for it.
-   * Throws when the recording is no longer what it was.
-   */
-  read(start: number, end: number, allocate?: () => Uint8Array): AsyncIterable<Uint8Array>;
-  /** Throws when the recording has changed since it was opened. */
-  verify(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Makes any input a recording of known length. Close it in the end. */
+/** Converts any input to a recording of known length. The caller closes it. */
 export async function openSource(platform: Platform, input: AudioInput): Promise<AudioSource> {
   if (typeof input === 'string' || input instanceof URL) return platform.openPath(input);
   if (input instanceof Blob) return blobSource(input, nameOf(input));
   const bytes = asBytes(input);
-  if (bytes) return bytesSource(bytes, NAMELESS);
+  if (bytes) return bytesSource(bytes, DEFAULT_NAME);
   return platform.spool(limited(chunksOf(input), ASYNCH_LIMITS.maxFileBytes), nameOf(input));
 }
 
-/** Reads an input that must not be larger than `maxBytes` as one Blob. */
+/** Reads an input of at most `maxBytes` into one Blob. */
 export async function readWhole(
   platform: Platform,
   input: AudioInput,
@@ -55,7 +40,7 @@ export async function readWhole(
   }
 }
 
-/** A Blob or File: the browser reads it from wherever it keeps it, piece by piece. */
+/** A Blob or File, read piece by piece from where the browser stores it. */
 export function blobSource(blob: Blob, name: string): AudioSource {
   return memorySource(name, blob.size, async (start, end) => {
     let cause: unknown;
@@ -69,7 +54,7 @@ export function blobSource(blob: Blob, name: string): AudioSource {
   });
 }
 
-/** A recording that is in memory already. Its bytes are not copied: leave them alone until the end. */
+/** A recording in memory. The bytes are not copied: do not change them before the end. */
 function bytesSource(bytes: Uint8Array, name: string): AudioSource {
   return memorySource(name, bytes.length, async (start, end) => bytes.subarray(start, end));
 }
@@ -92,8 +77,8 @@ function memorySource(
 }
 
 /**
- * Uses the memory of parts that have arrived for parts to come. The garbage collector would let tens of
- * megabytes of used pieces pile up before it clears them away.
+ * Reuses the memory of acknowledged parts. The garbage collector would let tens of megabytes pile up before it frees
+ * them.
  */
 export class PiecePool {
   readonly #free: Uint8Array[] = [];
@@ -102,7 +87,7 @@ export class PiecePool {
     return this.#free.pop() ?? newPiece();
   }
 
-  /** Only for the pieces of a part that has arrived: then nobody can still be reading from them. */
+  /** Only for pieces of an acknowledged part: `fetch` no longer reads from them. */
   release(pieces: readonly Uint8Array[]): void {
     this.#free.push(...pieces.slice(0, POOLED_PIECES - this.#free.length));
   }
@@ -112,22 +97,22 @@ export function newPiece(): Uint8Array {
   return new Uint8Array(PIECE_BYTES);
 }
 
-/** The last part of a path or address, cut to what the service takes. */
+/** The last part of a path or URL, cut to the maximum length of a file name. */
 export function baseName(path: string): string {
-  const last = path.split(/[\\/]/).filter(Boolean).at(-1) ?? NAMELESS;
+  const last = path.split(/[\\/]/).filter(Boolean).at(-1) ?? DEFAULT_NAME;
   return [...last].slice(0, ASYNCH_LIMITS.maxFileNameLength).join('');
 }
 
 export function tooLarge(maxBytes: number): RequestFailedError {
   return new RequestFailedError(
-    `The recording is larger than ${maxBytes / 1024 ** 2} MiB, which is the most the service takes here.`,
+    `The recording is larger than ${maxBytes / 1024 ** 2} MiB, the limit for this operation.`,
     { code: 'file_too_large' },
   );
 }
 
 export function fileChanged(how: string, cause?: unknown): RequestFailedError {
   return new RequestFailedError(
-    `The file ${how} while it was being read. Start again when nothing writes to it.`,
+    `The file ${how} while it was being read. Try again when no program writes to it.`,
     { code: 'file_changed', cause },
   );
 }
@@ -142,7 +127,9 @@ async function* limited(chunks: AsyncIterable<Uint8Array>, maxBytes: number): As
   let total = 0;
   for await (const chunk of chunks) {
     if (!(chunk instanceof Uint8Array)) {
-      throw new ConfigError(['The stream yields text or objects: give one of bytes, without an encoding.']);
+      throw new ConfigError([
+        'The stream yields text or objects: pass a stream of bytes without an encoding.',
+      ]);
     }
     total += chunk.length;
     if (total > maxBytes) throw tooLarge(maxBytes);
@@ -165,11 +152,11 @@ function isStream(input: AudioInput): input is Stream {
 function chunksOf(input: unknown): AsyncIterable<Uint8Array> {
   if (typeof input === 'object' && input !== null) {
     if (Symbol.asyncIterator in input) return input as AsyncIterable<Uint8Array>;
-    // Some browsers cannot iterate over their own streams yet.
+    // Some browsers cannot iterate over a ReadableStream yet.
     if (input instanceof ReadableStream) return chunksOfStream(input);
   }
   throw new ConfigError([
-    'There is no recording: give a path, a Buffer or Uint8Array, a Blob, or a stream of bytes.',
+    'Unsupported input: pass a path, a Buffer or Uint8Array, a Blob, or a stream of bytes.',
   ]);
 }
 
@@ -182,9 +169,9 @@ async function* chunksOfStream(stream: ReadableStream<Uint8Array>): AsyncGenerat
   }
 }
 
-/** Files have a name; Node's file streams have a path. */
+/** Files have a name, Node's file streams have a path. */
 function nameOf(input: unknown): string {
   const { name, path } = input as { name?: unknown; path?: unknown };
   if (typeof name === 'string' && name !== '') return baseName(name);
-  return typeof path === 'string' ? baseName(path) : NAMELESS;
+  return typeof path === 'string' ? baseName(path) : DEFAULT_NAME;
 }

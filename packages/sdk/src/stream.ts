@@ -4,10 +4,11 @@ import {
   PATHS,
   SAMPLE_RATE,
   STREAM_CLOSE,
+  STREAM_ENCODINGS,
   STREAM_LIMITS,
   STREAM_PROTOCOL,
 } from '@undertone/contract';
-import { checkNames, modelProblem, throwIfAny } from './config.ts';
+import { checkNames, choiceProblem, modelProblem, rangeProblem, throwIfAny } from './config.ts';
 import { ConfigError, RequestFailedError } from './errors.ts';
 import type { Context } from './http.ts';
 import { ASYNCH_RETRIES, ServerNotRunningError, withRetries } from './retry.ts';
@@ -15,9 +16,9 @@ import type { StreamEncoding, StreamOptions, StreamPrediction } from './types.ts
 import { joinUrl, modelsUrl } from './urls.ts';
 
 const SAMPLE_BYTES: Record<StreamEncoding, number> = { pcm_s16le: 2, pcm_f32le: 4, mulaw: 1, alaw: 1 };
-/** More than this on its way, and `write` waits. */
-const MOST_BUFFERED_BYTES = 256 * 1024;
-const LOOK_AGAIN_MS = 20;
+/** Backpressure: `write` waits while more than this is in flight. */
+const MAX_BUFFERED_BYTES = 256 * 1024;
+const POLL_MS = 20;
 
 type ServerMessage =
   | ({ type: 'prediction' } & StreamPrediction)
@@ -25,8 +26,8 @@ type ServerMessage =
   | { type: 'error'; code: string; detail: string };
 
 /**
- * Live audio: raw samples are written, predictions are read. A connection that breaks is made again when the next samples
- * are written; what was on its way then is lost, and times go on counting what was written.
+ * Live audio: write raw samples, read predictions. After a lost connection, the next write reconnects. Samples in flight
+ * are lost, but times still count all samples written.
  */
 export class EmotionStream implements AsyncIterable<StreamPrediction> {
   /** The writing side as a standard stream, for `pipeTo`. */
@@ -39,13 +40,13 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   readonly #predictions: StreamPrediction[] = [];
   #socket: Promise<WebSocket> | undefined;
   #writtenBytes = 0;
-  /** The rest of a frame whose beginning went with a broken connection: it would shift all others. */
+  /** Bytes left of a frame that a lost connection cut: sending them would shift all later frames. */
   #skip = 0;
   #connectedBefore = false;
   #ending = false;
-  /** How it ended; the error is undefined when that was as it should be. */
+  /** Set at the end of the stream, with an error unless it ended normally. */
   #outcome: { error?: unknown } | undefined;
-  #somethingNew: PromiseWithResolvers<void>;
+  #changed: PromiseWithResolvers<void>;
 
   /** @internal */
   constructor(context: Context, options: StreamOptions) {
@@ -61,17 +62,15 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     const { model, sampleRate = SAMPLE_RATE.ideal, encoding = 'pcm_s16le', channels = 1, interval } = options;
     throwIfAny([
       modelProblem(model),
-      rangeProblem('sampleRate', sampleRate, SAMPLE_RATE),
-      rangeProblem('channels', channels, { min: 1, max: STREAM_LIMITS.maxChannels }),
-      rangeProblem('interval', interval ?? 1, STREAM_LIMITS.intervalSeconds),
-      encoding in SAMPLE_BYTES
-        ? undefined
-        : `There is no encoding ${encoding}: choose one of ${Object.keys(SAMPLE_BYTES).join(', ')}.`,
+      rangeProblem('sampleRate', sampleRate, { ...SAMPLE_RATE, unit: 'hertz' }),
+      rangeProblem('channels', channels, { min: 1, max: STREAM_LIMITS.maxChannels, unit: 'channels' }),
+      rangeProblem('interval', interval ?? 1, { ...STREAM_LIMITS.intervalSeconds, unit: 'seconds' }),
+      choiceProblem('encoding', encoding, STREAM_ENCODINGS),
       typeof WebSocket === 'function'
         ? undefined
         : 'Streaming needs a global WebSocket: use Node 22 or newer, or a browser.',
     ]);
-    this.#somethingNew = Promise.withResolvers();
+    this.#changed = Promise.withResolvers();
     this.#context = context;
     this.#options = options;
     this.#sampleRate = sampleRate;
@@ -88,28 +87,28 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     signal?.addEventListener('abort', () => this.#finish({ error: signal.reason }));
   }
 
-  /** Whether `end` or `close` was called, or it broke for good. */
+  /** Whether `end` or `close` was called, or the stream failed. */
   get ended(): boolean {
     return this.#ending || this.#outcome !== undefined;
   }
 
-  /** Sends samples. Resolves when there is room for more. */
+  /** Sends samples. Resolves when more can be sent. */
   async write(bytes: Uint8Array): Promise<void> {
     let socket = await this.#connected();
     while (socket.readyState !== WebSocket.OPEN) {
-      // It is closing; when it has closed, a new one takes its place.
-      await this.#context.platform.sleep(LOOK_AGAIN_MS, this.#options.signal);
+      // It is closing; after that, a new one takes its place.
+      await this.#context.platform.sleep(POLL_MS, this.#options.signal);
       socket = await this.#connected();
     }
     socket.send(bytes.subarray(this.#skip) as Uint8Array<ArrayBuffer>);
     this.#skip = Math.max(0, this.#skip - bytes.length);
     this.#writtenBytes += bytes.length;
-    while (socket.bufferedAmount > MOST_BUFFERED_BYTES && socket.readyState === WebSocket.OPEN) {
-      await this.#context.platform.sleep(LOOK_AGAIN_MS, this.#options.signal);
+    while (socket.bufferedAmount > MAX_BUFFERED_BYTES && socket.readyState === WebSocket.OPEN) {
+      await this.#context.platform.sleep(POLL_MS, this.#options.signal);
     }
   }
 
-  /** Writes everything that a stream or an iterator of bytes brings, then ends. Its failure is the reader's to see. */
+  /** Writes all bytes of a stream or an async iterable, then ends. Errors reach the reader of the predictions. */
   feed(pieces: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>): this {
     const written = 'pipeTo' in pieces ? pieces.pipeTo(this.writable) : this.#writeAll(pieces);
     written.catch((error: unknown) => this.#finish({ error }));
@@ -121,7 +120,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     await this.end();
   }
 
-  /** There is no more: the last prediction comes, then the iteration ends. */
+  /** No more samples: the last prediction follows, then the iteration ends. */
   async end(): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
@@ -130,7 +129,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     else this.#finish({});
   }
 
-  /** Ends at once, without the last prediction. */
+  /** Closes the stream immediately, without a last prediction. */
   close(): void {
     this.#finish({});
   }
@@ -140,7 +139,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       for (;;) {
         yield* this.#predictions.splice(0);
         if (this.#outcome !== undefined && this.#predictions.length === 0) break;
-        if (this.#predictions.length === 0) await this.#somethingNew.promise;
+        if (this.#predictions.length === 0) await this.#changed.promise;
       }
       if (this.#outcome.error !== undefined) throw this.#outcome.error;
     } finally {
@@ -164,12 +163,12 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     const retries = { ...ASYNCH_RETRIES, attempts: config.retryAttempts, what: 'Streaming' };
     return withRetries(this.#context, { ...retries, signal: this.#options.signal }, async () => {
       const socket = await this.#open().catch((error: unknown) => {
-        // It was there a moment ago: it will be back.
-        const passes = error instanceof ServerNotRunningError && this.#connectedBefore;
-        throw passes ? new RequestFailedError(error.message, { code: 'connection_failed' }) : error;
+        // The server was up a moment ago, so it is probably restarting.
+        const isTemporary = error instanceof ServerNotRunningError && this.#connectedBefore;
+        throw isTemporary ? new RequestFailedError(error.message, { code: 'connection_failed' }) : error;
       });
       if (this.#connectedBefore) {
-        this.#context.log.warn('The stream is connected again.');
+        this.#context.log.warn('The stream has reconnected.');
         this.#options.onReconnect?.();
       }
       this.#connectedBefore = true;
@@ -200,7 +199,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     });
     socket.addEventListener('close', ({ code }) => {
       if (!isReady) {
-        this.#whyRefused().then(reject, reject);
+        this.#refusalReason().then(reject, reject);
       } else if (this.#outcome === undefined) {
         this.#lost(code, reason ?? brokenConnection());
       }
@@ -214,15 +213,15 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       return new WebSocket(this.#url, [STREAM_PROTOCOL, KEY_PROTOCOL_PREFIX + apiKey]);
     } catch {
       throw new ConfigError([
-        'apiKey has signs that a WebSocket cannot send. Use a key that the service made.',
+        'apiKey has characters that a WebSocket cannot send. Use a key created by the server.',
       ]);
     }
   }
 
-  /** A WebSocket does not tell why it was refused; an ordinary request with the same key does. */
-  async #whyRefused(): Promise<Error> {
+  /** A WebSocket does not say why it was refused; a plain request with the same key does. */
+  async #refusalReason(): Promise<Error> {
     await this.#context.call({ method: 'GET', url: modelsUrl(this.#context.config.asynchUrl) });
-    return new RequestFailedError('The service refused the stream, perhaps because too many are open.', {
+    return new RequestFailedError('The server refused the stream. Perhaps too many streams are open.', {
       code: 'connection_failed',
     });
   }
@@ -232,7 +231,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     const { badMessage, keyRefused, messageTooBig } = STREAM_CLOSE;
     const wrong: readonly number[] = [badMessage, keyRefused, messageTooBig];
     if (wrong.includes(closeCode) || this.#ending) this.#finish({ error });
-    else this.#context.log.warn(`${error.message} The stream connects again with the next samples.`);
+    else this.#context.log.warn(`${error.message} The next samples reconnect it.`);
   }
 
   #add({ type: _, ...prediction }: { type: string } & StreamPrediction, offset: number): void {
@@ -252,16 +251,11 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   }
 
   #wake(): void {
-    this.#somethingNew.resolve();
-    this.#somethingNew = Promise.withResolvers();
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 }
 
 function brokenConnection(): RequestFailedError {
-  return new RequestFailedError('The connection of the stream broke.', { code: 'connection_failed' });
-}
-
-function rangeProblem(name: string, value: unknown, { min, max }: { min: number; max: number }) {
-  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return undefined;
-  return `${name} is ${value}: give a whole number from ${min} to ${max}.`;
+  return new RequestFailedError('The connection of the stream was lost.', { code: 'connection_failed' });
 }

@@ -2,7 +2,7 @@ import { PATHS } from '@undertone/contract';
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-/** An address with more query parameters; those it has already stay. */
+/** Adds query parameters to a URL. */
 export function withQuery(address: string, query: Query): string {
   const url = new URL(address);
   for (const [name, value] of Object.entries(query)) {
@@ -12,14 +12,14 @@ export function withQuery(address: string, query: Query): string {
   return url.href;
 }
 
-/** Joins a path to a base address, however many slashes the base ends in. */
+/** Joins a path to a base URL, which may end in slashes. */
 export function joinUrl(base: string, path: string, query: Query = {}): string {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
   return withQuery(url.href, query);
 }
 
-/** The list of models is next to the asynch interface. */
+/** The list of models is a sibling of the asynch interface. */
 export function modelsUrl(asynchUrl: string): string {
   const url = new URL(asynchUrl);
   const parent = url.pathname.replace(/\/+$/, '').replace(/\/[^/]*$/, '');
@@ -27,13 +27,13 @@ export function modelsUrl(asynchUrl: string): string {
   return withQuery(url.href, {});
 }
 
-/** An address as it may stand in a log or an error: the query can contain signatures and tokens. */
+/** A URL for logs and errors: its query can contain signatures and tokens. */
 export function withoutQuery(address: string): string {
   const url = new URL(address);
   return `${url.origin}${url.pathname}`;
 }
 
-/** Whether an address is one of this machine. */
+/** Whether a URL points to this machine. */
 export function isLoopback(address: string): boolean {
   return /^((.+\.)?localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\])$/.test(new URL(address).hostname);
 }

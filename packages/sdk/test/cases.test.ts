@@ -8,8 +8,8 @@ import type { PlatformClient } from '../src/client.ts';
 import { NUMBERS, resolveConfig } from '../src/config.ts';
 import {
   ConfigError,
-  failingAs,
   InvalidRequestIdError,
+  rethrowAs,
   UndertoneError,
   UploadFailedError,
 } from '../src/errors.ts';
@@ -31,7 +31,7 @@ const cases = await readCases();
 const { requestIds } = cases;
 
 for (const setting of cases.settings) {
-  test(`shared cases: ${setting.name} takes its range and refuses the rest before anything is sent`, async (t) => {
+  test(`shared cases: ${setting.name} accepts its range and rejects the rest before anything is sent`, async (t) => {
     assert.equal(NUMBERS[setting.name].default, setting.default);
     const server = await flakyServer(t);
     for (const place of setting.in) {
@@ -64,7 +64,7 @@ test('shared cases: defaults and the names of the environment variables', () => 
 });
 
 for (const { name, options, environment, discreteUrl, asynchUrl } of cases.addresses) {
-  test(`shared cases: addresses: ${name}`, () => {
+  test(`shared cases: URLs: ${name}`, () => {
     const config = resolveConfig(options, { ...nodePlatform, env: (variable) => environment[variable] });
     assert.deepEqual([config.discreteUrl, config.asynchUrl], [discreteUrl, asynchUrl]);
   });
@@ -89,7 +89,7 @@ for (const { name, options, problems } of cases.config) {
   });
 }
 
-test('shared cases: waits between retries, and what Retry-After asks for', () => {
+test('shared cases: delays between retries, and Retry-After', () => {
   const { delays, retryAfterHeaders, retryableStatuses, finalStatuses, ...limits } = cases.backoff;
   assert.deepEqual(
     { ...BACKOFF, longestRetryAfterSeconds: LONGEST_RETRY_AFTER_SECONDS },
@@ -135,7 +135,7 @@ for (const { name, operation, route, answers, settings, waits, ends } of cases.b
 }
 
 for (const { name, operation, status, headers, body, expect } of cases.errors) {
-  test(`shared cases: ${operation} meets ${name}`, async (t) => {
+  test(`shared cases: ${operation}: ${name}`, async (t) => {
     const server = await flakyServer(t);
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     server.faults = () => ({ kind: 'answer', status, headers, body: text });
@@ -178,7 +178,7 @@ for (const { name, operation, options, answer, call, result } of cases.operation
 }
 
 for (const { operation, options, messageContains } of cases.refusals) {
-  test(`shared cases: ${operation} refuses ${JSON.stringify(options)} before anything is sent`, async (t) => {
+  test(`shared cases: ${operation} rejects ${JSON.stringify(options)} before anything is sent`, async (t) => {
     const server = await flakyServer(t);
     const { client } = clientWithoutWaits(server.settings);
     await assert.rejects(perform(client, operation, requestIds.example, options), (error) => {
@@ -197,7 +197,7 @@ for (const { name, size, partSize, partCount, stored, begunWith } of cases.resum
   });
 }
 
-test('shared cases: what is a request_id and what is not, for the client as for the service', () => {
+test('shared cases: client and server agree on valid request IDs', () => {
   const pattern = new RegExp((RequestId as unknown as { pattern: string }).pattern);
   for (const id of requestIds.accepts) {
     checkRequestId(id);
@@ -209,7 +209,7 @@ test('shared cases: what is a request_id and what is not, for the client as for 
   }
 });
 
-test('shared cases: addresses and file names', () => {
+test('shared cases: URLs and file names', () => {
   const { join, withQuery: queries, models, fileNames } = cases.urls;
   for (const { base, path, query, url } of join) assert.equal(joinUrl(base, path, query), url);
   for (const { address, query, url } of queries) {
@@ -223,7 +223,7 @@ test('shared cases: addresses and file names', () => {
 test('shared cases: parts of a recording', async () => {
   for (const { size, partSize, count, lastSize, error, code } of cases.parts) {
     const plan = () =>
-      failingAs(
+      rethrowAs(
         () => UploadFailedError,
         undefined,
         async () => planParts(size, partSize),
@@ -239,7 +239,7 @@ test('shared cases: parts of a recording', async () => {
   }
 });
 
-test('shared cases: ETags and time stamps', () => {
+test('shared cases: ETags and timestamps', () => {
   for (const { etag, md5, matches } of cases.etags) assert.equal(plainEtag(etag) === md5, matches, etag);
   for (const { t: stamp, seconds } of cases.timestamps) assert.equal(parseTimestamp(stamp), seconds);
 });
@@ -258,7 +258,7 @@ async function useSetting(
   return perform(client, place, requestIds.example, { [name]: value });
 }
 
-/** A setting that is taken leads on to an answer, and that may be that the request is unknown. */
+/** An accepted setting leads to a response, which may be that the request is unknown. */
 function assertNotConfig(error: unknown): void {
   assert(!(error instanceof ConfigError), String(error));
 }

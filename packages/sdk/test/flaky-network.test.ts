@@ -23,7 +23,7 @@ const SURVIVED: Record<string, Fault> = {
 
 for (const [platformName, platform] of Object.entries(PLATFORMS)) {
   for (const [what, fault] of Object.entries(SURVIVED)) {
-    test(`${platformName}: the file arrives whole when a part ${what}`, async (t) => {
+    test(`${platformName}: the file arrives intact when a part ${what}`, async (t) => {
       const server = await flakyServer(t);
       server.faults = ({ route, part, time }) =>
         route === 'part' && part === 2 && time === 0 ? fault : undefined;
@@ -33,7 +33,7 @@ for (const [platformName, platform] of Object.entries(PLATFORMS)) {
     });
   }
 
-  test(`${platformName}: whatever the network does, the file is right, or the error is clear and the upload can be continued`, async (t) => {
+  test(`${platformName}: whatever the network does, the file is intact, or the error is clear and the upload can be resumed`, async (t) => {
     const server = await flakyServer(t);
     const fault = fc.option(fc.constantFrom(...Object.values(SURVIVED)), { nil: undefined, freq: 2 });
     const faultsOfPart = fc.array(fault, { minLength: 5, maxLength: 5 });
@@ -70,19 +70,19 @@ for (const [platformName, platform] of Object.entries(PLATFORMS)) {
   });
 }
 
-test('a part that stays damaged is an error in the end, never a wrong file', async (t) => {
+test('a part that stays corrupted is an error, never a wrong file', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ part }) => (part === 1 ? { kind: 'damage' } : undefined);
   const { client } = clientWithoutWaits(server.settings);
   await assert.rejects(client.asynch.upload(RECORDING), {
     name: 'UploadFailedError',
     code: 'etag_mismatch',
-    message: 'Part 1 arrived damaged. (after 3 retries)',
+    message: 'Part 1 was corrupted on the way. (after 3 retries)',
   });
   assert.equal(server.calls('complete').length, 0);
 });
 
-test('a store that encrypts with keys of its own has ETags of its own, and gets them back', async (t) => {
+test('a store with server-side encryption gets its own ETags back', async (t) => {
   const server = await flakyServer(t);
   server.encrypts = true;
   const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
@@ -90,7 +90,7 @@ test('a store that encrypts with keys of its own has ETags of its own, and gets 
   assert.equal(server.calls('part').length, 4, 'no part was sent twice');
 });
 
-test('parts the service says it does not have are sent once more, and only those', async (t) => {
+test('only the parts that the server reports as missing are resent', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ part, time }) => (part === 3 && time === 0 ? { kind: 'forget' } : undefined);
   const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
@@ -101,7 +101,7 @@ test('parts the service says it does not have are sent once more, and only those
   assert.equal(server.calls('complete').length, 2);
 });
 
-test('an answer to the last call that gets lost does not harm: it is asked again', async (t) => {
+test('a lost response to the complete call is retried', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ route, time }) => (route === 'complete' && time === 0 ? { kind: 'silent' } : undefined);
   const { client } = clientWithoutWaits(server.settings);
@@ -109,7 +109,7 @@ test('an answer to the last call that gets lost does not harm: it is asked again
   assert(server.assembled(requestId).equals(RECORDING));
 });
 
-test('a failed upload is cancelled on the server, and failing at that changes nothing for the caller', async (t) => {
+test('a failed upload is deleted on the server, and a failure of that does not change the error', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ route }) => (route === 'part' ? { kind: 'answer', status: 403 } : undefined);
   const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
@@ -122,7 +122,7 @@ test('a failed upload is cancelled on the server, and failing at that changes no
   await assert.rejects(client.asynch.upload(RECORDING), { name: 'UploadFailedError', status: 403 });
 });
 
-test('the first part that fails for good stops the others', async (t) => {
+test('the first part that runs out of retries stops the others', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ route, part }) => {
     if (route !== 'part') return undefined;
@@ -133,7 +133,7 @@ test('the first part that fails for good stops the others', async (t) => {
   assert(server.calls('part').length <= 2, `${server.calls('part').length} parts were sent`);
 });
 
-test('a presigned address gets the part and its length, but never the key', async (t) => {
+test('a presigned URL gets the part and its length, but never the key', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   await client.asynch.upload(RECORDING);
@@ -143,7 +143,7 @@ test('a presigned address gets the part and its length, but never the key', asyn
   assert.equal(call?.url.searchParams.get('signature'), 'secret-signature');
 });
 
-test('nothing in the log or in an error gives away the key, a signature or the name of the file', async (t) => {
+test('logs and errors never contain the key, a signature or the file name', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ route }) => (route === 'part' ? { kind: 'cut', afterBytes: 10 } : undefined);
   const { client, lines } = clientWithoutWaits({ ...server.settings, logLevel: 'debug' });
@@ -156,7 +156,7 @@ test('nothing in the log or in an error gives away the key, a signature or the n
   }
 });
 
-test('an abort stops the upload at once, throws the reason and says how to continue', async (t) => {
+test('an abort stops the upload, throws the reason and logs how to resume', async (t) => {
   const server = await flakyServer(t);
   const aborter = new AbortController();
   const reason = new Error('the user went home');
@@ -180,7 +180,7 @@ test('an abort before the start sends nothing', async (t) => {
   assert.equal(server.seen.length, 0);
 });
 
-test('an abort ends the wait for a result', async (t) => {
+test('an abort cancels the wait for a result', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 1000;
   const { client } = clientWithoutWaits(server.settings);
@@ -193,7 +193,7 @@ test('an abort ends the wait for a result', async (t) => {
   assert.equal(server.calls('prediction').length, 1);
 });
 
-test('a short recording is sent again, whole, after connections that broke', async (t) => {
+test('a short recording is resent after lost connections', async (t) => {
   const server = await flakyServer(t);
   const broken: Fault[] = [{ kind: 'cut', afterBytes: 300_000 }, { kind: 'silent' }];
   server.faults = ({ time }) => broken[time];
@@ -207,7 +207,7 @@ test('a short recording is sent again, whole, after connections that broke', asy
   }
 });
 
-test('a short recording gives up on a connection that breaks three times', async (t) => {
+test('a short recording fails after three lost connections', async (t) => {
   const server = await flakyServer(t);
   server.faults = () => ({ kind: 'cut', afterBytes: 0 });
   const { client } = clientWithoutWaits({ ...server.settings, retryAttempts: 0 });
@@ -219,7 +219,7 @@ test('a short recording gives up on a connection that breaks three times', async
   assert.equal(server.seen.length, 3);
 });
 
-test('an abort ends the wait before a short recording is sent again', async (t) => {
+test('an abort cancels the wait before a short recording is retried', async (t) => {
   const server = await flakyServer(t);
   const aborter = new AbortController();
   server.faults = () => {
@@ -232,7 +232,7 @@ test('an abort ends the wait before a short recording is sent again', async (t) 
   assert.equal(server.seen.length, 1);
 });
 
-test('a deletion whose answer got lost is no error, though the service no longer knows the request', async (t) => {
+test('a deletion whose response was lost is no error, although the retry finds no request', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const requestId = await client.asynch.upload(RECORDING);
@@ -250,7 +250,7 @@ const OPERATIONS = {
 };
 
 for (const [name, operation] of Object.entries(OPERATIONS)) {
-  test(`${name}: when no server runs on this machine, the error says so at once and what to do`, async () => {
+  test(`${name}: no server on this machine: an immediate error that says what to do`, async () => {
     const port = await freePort();
     for (const host of ['127.0.0.1', 'localhost']) {
       const baseUrl = `http://${host}:${port}/`;
@@ -266,7 +266,7 @@ for (const [name, operation] of Object.entries(OPERATIONS)) {
     }
   });
 
-  test(`${name}: a server on another machine that refuses a connection is asked again`, async () => {
+  test(`${name}: a connection refused by another machine is retried`, async () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED 203.0.113.7:443'), {
       code: 'ECONNREFUSED',
     });
@@ -285,7 +285,7 @@ for (const [name, operation] of Object.entries(OPERATIONS)) {
   });
 }
 
-test('a wait of more than a minute is left to the caller, with the figure', async (t) => {
+test('a Retry-After of more than a minute is thrown with its value', async (t) => {
   const server = await flakyServer(t);
   server.faults = () => ({ kind: 'answer', status: 503, headers: { 'retry-after': '61' } });
   const { client, waits } = clientWithoutWaits(server.settings);

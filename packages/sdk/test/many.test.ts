@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MissingFileError } from '../src/errors.ts';
-import type { ManyOutcome } from '../src/types.ts';
+import type { ManyOutcome } from '../src/many.ts';
 import { clientWithoutWaits, collect, flakyServer, scrambled, temporaryFile } from './support/clients.ts';
 import { DISCRETE_ANSWER, KEY } from './support/flaky-server.ts';
 
 const FILES = Array.from({ length: 30 }, (_, i) => scrambled(100 + i));
 
-test('many recordings come back as soon as they are answered, with the file they belong to', async (t) => {
+test('results arrive as soon as they are ready, each with its file', async (t) => {
   const server = await flakyServer(t);
   let inFlight = 0;
   let most = 0;
@@ -22,7 +22,7 @@ test('many recordings come back as soon as they are answered, with the file they
   assert.equal(most, 3);
 });
 
-test('a recording that is refused or missing does not stop the others', async (t) => {
+test('a refused or missing recording does not stop the others', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ time }) => (time === 1 ? { kind: 'answer', status: 400 } : undefined);
   const good = await temporaryFile(t, 500);
@@ -37,7 +37,7 @@ test('a recording that is refused or missing does not stop the others', async (t
   assert.deepEqual(outcomes[3], { file: good, result: DISCRETE_ANSWER });
 });
 
-test('when the server is busy, all of them wait before they are sent, and all are answered in the end', async (t) => {
+test('when the server is busy, all recordings wait, and all succeed in the end', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ time }) =>
     time < 20 && time % 2 ? { kind: 'answer', status: 503, headers: { 'retry-after': '7' } } : undefined;
@@ -48,7 +48,7 @@ test('when the server is busy, all of them wait before they are sent, and all ar
   for (const wait of waits) assert(wait >= 7000, `${wait}`);
 });
 
-test('a wrong key and a missing server stop at once, and whoever stops reading stops the rest', async (t) => {
+test('a wrong key or no server stops the batch, and leaving the loop cancels the rest', async (t) => {
   const server = await flakyServer(t);
   const wrong = clientWithoutWaits({ ...server.settings, apiKey: `${KEY}x` }).client;
   await assert.rejects(collect(wrong.discrete.many(FILES, { concurrency: 2 })), { status: 401 });

@@ -8,7 +8,7 @@ interface Processor {
   process(inputs: Float32Array[][]): boolean;
 }
 
-/** The program of the audio thread, with what such a thread has. */
+/** Runs the worklet with the globals of an audio thread. */
 function startWorklet(sampleRate: number): { processor: Processor; sent: Int16Array[] } {
   const sent: Int16Array[] = [];
   class AudioWorkletProcessor {
@@ -26,7 +26,7 @@ function startWorklet(sampleRate: number): { processor: Processor; sent: Int16Ar
   return { processor: new Registered(), sent };
 }
 
-test('the audio thread sends 16-bit samples ten times a second, in order, clipped and without a gap', () => {
+test('the worklet posts clipped 16-bit samples ten times a second, in order and without gaps', () => {
   const { processor, sent } = startWorklet(48_000);
   const samples = Float32Array.from({ length: 48_000 }, (_, i) => 1.5 * Math.sin(i / 20));
   for (let at = 0; at < samples.length; at += 128) processor.process([[samples.subarray(at, at + 128)]]);
@@ -41,13 +41,13 @@ test('the audio thread sends 16-bit samples ten times a second, in order, clippe
   );
 });
 
-test('an input that is not connected yet is no error', () => {
+test('an unconnected input is no error', () => {
   const { processor, sent } = startWorklet(44_100);
   assert.equal(processor.process([[]]), true);
   assert.deepEqual(sent, []);
 });
 
-test('where there is no microphone, that is said', async () => {
+test('without a microphone the error says so', async () => {
   await assert.rejects(
     fromMicrophone(),
     (error) => error instanceof ConfigError && /browser/.test(error.message),

@@ -9,7 +9,7 @@ import { DISCRETE_ANSWER, TIMELINE } from './support/flaky-server.ts';
 
 const RECORDING = scrambled(3 * MIB);
 
-test('classify sends a recording and waits for its time line, longer than twenty tries', async (t) => {
+test('classify uploads a recording and waits for its timeline, beyond twenty polls', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 130;
   const { client } = clientWithoutWaits(server.settings);
@@ -22,7 +22,7 @@ test('classify sends a recording and waits for its time line, longer than twenty
   assert.deepEqual([query?.get('model'), query?.get('interval')], ['7emotions', '2']);
 });
 
-test('classify asks often at first, then every five seconds, or at the interval it is given', async (t) => {
+test('classify polls often at first, then every five seconds, or at the given interval', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 12;
   const { client, waits } = clientWithoutWaits(server.settings);
@@ -38,7 +38,7 @@ test('classify asks often at first, then every five seconds, or at the interval 
   assert.deepEqual(new Set(waits), new Set([2000]));
 });
 
-test('classify with maxTries gives up, and its error names the request to go on with', async (t) => {
+test('classify with maxTries times out, and its error has the request ID', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 3;
   const { client } = clientWithoutWaits(server.settings);
@@ -47,7 +47,7 @@ test('classify with maxTries gives up, and its error names the request to go on 
   assert.deepEqual((await client.asynch.emotions(error.requestId)).emotions, TIMELINE);
 });
 
-test('timeline walks along the elements, with their place in seconds', async (t) => {
+test('timeline yields the elements with their start in seconds', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const requestId = await client.asynch.upload(RECORDING);
@@ -63,7 +63,7 @@ test('timeline walks along the elements, with their place in seconds', async (t)
   );
 });
 
-test('delete removes a request from the service', async (t) => {
+test('delete removes a request from the server', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const requestId = await client.asynch.upload(RECORDING);
@@ -71,14 +71,14 @@ test('delete removes a request from the service', async (t) => {
   assert(server.deleted.has(requestId));
 });
 
-test('models asks next to the asynch interface', async (t) => {
+test('models uses the sibling path of the asynch interface', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   assert.deepEqual((await client.models()).models, []);
   assert.equal(server.seen[0]?.url.pathname, '/v1/models');
 });
 
-test('samples are sent in the documented form, a JSON string that contains an object', async (t) => {
+test('samples are sent in the documented format, a JSON string that contains an object', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const samples = Float32Array.from({ length: 198_450 }, (_, i) => Math.fround(Math.sin(i / 20) / 2));
@@ -90,7 +90,7 @@ test('samples are sent in the documented form, a JSON string that contains an ob
   assert.equal(call?.url.searchParams.get('model'), '5emotions');
 });
 
-test('a server that does not say how much of it is speech leaves speechSeconds out', async (t) => {
+test('without a speech header from the server there is no speechSeconds', async (t) => {
   const server = await flakyServer(t);
   const body = JSON.stringify(DISCRETE_ANSWER);
   for (const headers of [{}, { 'x-speech-seconds': '' }, { 'x-speech-seconds': 'some' }]) {
@@ -100,12 +100,12 @@ test('a server that does not say how much of it is speech leaves speechSeconds o
   }
 });
 
-test('samples that cannot be right are refused before anything is sent', async (t) => {
+test('invalid samples are rejected before anything is sent', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const five = () => new Array<number>(5 * 44_100).fill(0);
   for (const [samples, says] of [
-    [five().slice(0, 3 * 44_100), /3\.00 seconds: give 4 to 10/],
+    [five().slice(0, 3 * 44_100), /3\.00 seconds: pass 4 to 10/],
     [new Float32Array(11 * 44_100), /11\.00 seconds/],
     [five().with(7, Number.NaN), /Sample 7 is NaN/],
     [five().with(9, 2.5), /Sample 9 is 2.5/],
@@ -115,26 +115,26 @@ test('samples that cannot be right are refused before anything is sent', async (
   assert.equal(server.seen.length, 0);
 });
 
-test('an unknown model and an unknown option are refused before anything is sent', async (t) => {
+test('an unknown model and an unknown option are rejected before anything is sent', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const model = '9emotions' as never;
   await assert.rejects(
     client.discrete.emotions(RECORDING, { model }),
-    /no model "9emotions": choose one of 4emotions/,
+    /Unknown model "9emotions": choose one of 4emotions/,
   );
   await assert.rejects(client.asynch.upload(RECORDING, { model }), ConfigError);
   await assert.rejects(client.asynch.classify(RECORDING, { model }), ConfigError);
   const interval = { interval: 5000 } as never;
   await assert.rejects(
     client.asynch.upload(RECORDING, interval),
-    /no option interval: it takes .*intervalSeconds/,
+    /no option interval: choose from .*intervalSeconds/,
   );
-  assert.throws(() => new EmotionClient({ apikey: 'k' } as never).validateConfig(), /no setting apikey/);
+  assert.throws(() => new EmotionClient({ apikey: 'k' } as never).validateConfig(), /Unknown setting apikey/);
   assert.equal(server.seen.length, 0);
 });
 
-test('a fetch of the caller is used for everything', async (t) => {
+test('a custom fetch is used for all calls', async (t) => {
   const server = await flakyServer(t);
   const methods: string[] = [];
   const { client } = clientWithoutWaits({
@@ -149,7 +149,7 @@ test('a fetch of the caller is used for everything', async (t) => {
   assert.deepEqual(methods, ['POST', 'PUT', 'POST', 'GET', 'POST']);
 });
 
-test('progress is told from the first byte to the result and never runs backwards', async (t) => {
+test('progress is reported from the first byte to the result and never goes backwards', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 2;
   server.faults = ({ part, time }) =>
@@ -180,7 +180,7 @@ test('a listener that throws does not stop the upload', async (t) => {
   assert(lines.some((line) => line.includes('onProgress threw')));
 });
 
-test('the bar draws over itself, ten times a second at most, and leaves whole lines', () => {
+test('the bar redraws at most ten times a second and leaves whole lines', () => {
   let now = 0;
   let written = '';
   const write = (text: string) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -42,9 +43,9 @@ const TYPED_USE = `
     } catch (error) {
       if (error instanceof UndertoneError) return error.code ?? error.message;
     }
-    // @ts-expect-error there is no such model
+    // @ts-expect-error unknown model
     await client.asynch.classify(file, { model: '9emotions' });
-    // @ts-expect-error the step of the time line is intervalSeconds; interval belongs to the polling
+    // @ts-expect-error intervalSeconds is the step of the timeline; interval is the delay between polls
     await client.asynch.upload(file, { interval: 5000 });
     return emotions[0]?.emotion ?? String(all_predictions.happy + (speechSeconds ?? 0));
   }
@@ -59,7 +60,7 @@ describe('the packed package', () => {
   });
   after(() => installed.remove());
 
-  test('contains what it needs, and depends on nothing', async () => {
+  test('contains all files and has no dependencies', async () => {
     assert.deepEqual(installed.files, [
       'LICENSE',
       'README.md',
@@ -82,7 +83,7 @@ describe('the packed package', () => {
     }
   });
 
-  test('works from ESM and CommonJS on every Node from 20 on, Deno and Bun of this machine', async (t) => {
+  test('works as ESM and CommonJS on every installed Node from 20 on, Deno and Bun', async (t) => {
     const server = await flakyServer(t);
     const recording = await temporaryFile(t, RECORDING.length);
     const env = environmentOf(server);
@@ -101,7 +102,7 @@ describe('the packed package', () => {
     }
   });
 
-  test('does what the first example of its README says', async (t) => {
+  test('runs the first example of its README', async (t) => {
     const server = await flakyServer(t);
     const readme = await readFile(join(installed.folder, 'node_modules/@undertone/sdk/README.md'), 'utf8');
     const [, example = ''] = /```ts\n(.*?)```/s.exec(readme) ?? [];
@@ -116,7 +117,7 @@ describe('the packed package', () => {
     assert.deepEqual([server.calls('discrete').length, server.uploads.size, server.deleted.size], [1, 1, 1]);
   });
 
-  test('types check for users of ESM, CommonJS and browsers, with nothing but their own libraries', async () => {
+  test('type-checks in ESM, CommonJS and browser projects without other libraries', async () => {
     const shared = { strict: true, noEmit: true, target: 'es2022', exactOptionalPropertyTypes: true };
     const node = { ...shared, module: 'nodenext', lib: ['es2023'], types: ['node'], typeRoots };
     const page = { ...shared, module: 'esnext', moduleResolution: 'bundler', types: [], typeRoots: [] };
@@ -138,6 +139,29 @@ describe('the packed package', () => {
     }
   });
 
+  test('publishes the types of the contract, with their comments', async () => {
+    const folder = join(installed.folder, 'published-types');
+    await mkdir(folder);
+    await copyFile(new URL('published-types.ts', import.meta.url), join(folder, 'published-types.ts'));
+    const compilerOptions = {
+      ...{
+        strict: true,
+        noEmit: true,
+        target: 'es2024',
+        module: 'nodenext',
+        exactOptionalPropertyTypes: true,
+      },
+      ...{ allowImportingTsExtensions: true, skipLibCheck: true, types: ['node'], typeRoots },
+      paths: { '@undertone/contract': [fileURLToPath(import.meta.resolve('@undertone/contract'))] },
+    };
+    const tsconfig = { compilerOptions, files: ['published-types.ts'] };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
+    await typeCheck(folder);
+    const types = await readFile(join(installed.folder, 'node_modules/@undertone/sdk/index.d.ts'), 'utf8');
+    assert.match(types, /\/\*\* Expected calibration error\. \*\/\s+ece: number;/);
+    assert.doesNotMatch(types, /\$1/, 'no name that the bundler had to change');
+  });
+
   test('adds no more than 16 kB to a page, minified and compressed', async () => {
     const { outputFiles } = await build({
       stdin: { contents: `export * from '@undertone/sdk';`, resolveDir: installed.folder },
@@ -151,7 +175,7 @@ describe('the packed package', () => {
     assert(bytes > 1_000 && bytes <= 16_000, `${bytes} bytes`);
   });
 
-  test('bundles for a browser without anything of Node, and works with what a page has', async (t) => {
+  test('bundles for a browser without Node modules and works with the globals of a page', async (t) => {
     const server = await flakyServer(t);
     const page = `
       import { EmotionClient } from '@undertone/sdk';

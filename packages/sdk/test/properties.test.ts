@@ -12,7 +12,7 @@ import { joinUrl } from '../src/urls.ts';
 
 const SEED = 20_262;
 
-test('parts cover the file exactly once, in order, in legal sizes and never more than the service takes', () => {
+test('parts cover the file exactly once, in order, within the limits of size and number', () => {
   const { min, max } = NUMBERS.partSize;
   const size = fc.integer({ min: 1, max: ASYNCH_LIMITS.maxFileBytes });
   const partSize = fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
@@ -34,7 +34,7 @@ test('parts cover the file exactly once, in order, in legal sizes and never more
   );
 });
 
-test('waits grow, stay within their half and their limit, and never undercut Retry-After', () => {
+test('delays grow, stay within jitter and maximum, and are never shorter than Retry-After', () => {
   const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(fc.nat(100), random, fc.nat(60), (retry, chance, retryAfter) => {
@@ -48,7 +48,7 @@ test('waits grow, stay within their half and their limit, and never undercut Ret
   );
 });
 
-test('any Retry-After header is a number of seconds or none', () => {
+test('any Retry-After header parses to a number of seconds or undefined', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -64,7 +64,7 @@ test('any Retry-After header is a number of seconds or none', () => {
   );
 });
 
-test('the portable MD5 is an MD5, however the bytes are cut', () => {
+test('the portable MD5 equals the native one for any chunks', () => {
   const bytes = fc.uint8Array({ maxLength: 400 });
   fc.assert(
     fc.property(fc.array(bytes, { maxLength: 6 }), (pieces) => {
@@ -80,7 +80,7 @@ test('the portable MD5 is an MD5, however the bytes are cut', () => {
   );
 });
 
-test('time stamps of the service read back as the seconds they stand for', () => {
+test('timestamps parse back to their seconds', () => {
   fc.assert(
     fc.property(fc.nat(1_000_000), (seconds) => {
       assert.equal(parseTimestamp(formatTimestamp(seconds)), seconds);
@@ -89,7 +89,7 @@ test('time stamps of the service read back as the seconds they stand for', () =>
   );
 });
 
-test('query values of any kind come out of an address as they went in', () => {
+test('query values of any kind survive a URL', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.nat(5), (value, slashes) => {
       const url = new URL(joinUrl(`http://host/v1/asynch${'/'.repeat(slashes)}`, '/prediction', { value }));
@@ -100,7 +100,7 @@ test('query values of any kind come out of an address as they went in', () => {
   );
 });
 
-test('the bar never breaks the line, however narrow the terminal', () => {
+test('the bar fits on one line of any terminal', () => {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
     fc.property(share, fc.nat(300), fc.nat(2 ** 30), fc.boolean(), (progress, columns, totalBytes, sized) => {

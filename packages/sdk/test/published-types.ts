@@ -1,32 +1,42 @@
-// The published types are written by hand; the compiler (`make check`) compares them with the contract's schemas here.
+// The published declarations are written out from the contract's schemas. package.test.ts compiles this file against the
+// packed package, so that the compiler compares them with what TypeBox makes of the same schemas.
 import type * as contract from '@undertone/contract';
-import type * as sdk from '../src/types.ts';
+import type * as sdk from '@undertone/sdk';
 
 /** Refused by the compiler unless every `From` can be used as a `To`. */
 type Fits<From extends To, To> = [From, To];
+type Same<A extends B, B extends C, C = A> = [A, B, C];
 
-export type WhatTheServiceAnswers = [
-  Fits<contract.Emotion, sdk.Emotion>,
+export type Unchanged = [
+  Same<sdk.Emotion, contract.Emotion>,
+  Same<sdk.ModelId, contract.ModelId>,
+  Same<sdk.ChannelMode, contract.ChannelMode>,
+  Same<sdk.StreamEncoding, contract.StreamEncoding>,
+  Same<sdk.RequestStatus, contract.RequestState>,
+  Same<sdk.AllPredictions, contract.AllPredictions>,
+  Same<sdk.TimelineElement, contract.TimelineElement>,
+  Same<sdk.Segment, contract.Segment>,
+  Same<sdk.AsynchResult, contract.AsynchResult>,
+  Same<sdk.RequestSummary, contract.RequestSummary>,
+  Same<sdk.RequestList, contract.RequestList>,
+  Same<sdk.ModelFigures, contract.ModelFigures>,
+  Same<sdk.ModelList, contract.ModelList>,
+];
+
+export type Extended = [
   Fits<contract.DiscreteResult, sdk.DiscreteResult>,
-  Fits<contract.TimelineElement, sdk.TimelineElement>,
-  Fits<contract.AsynchResult, sdk.AsynchResult>,
-  Fits<contract.ModelList, sdk.ModelList>,
   Fits<contract.Problem, sdk.Problem>,
+  Fits<contract.StreamPrediction, sdk.StreamPrediction>,
+  Same<Exclude<keyof sdk.DiscreteResult, 'speechSeconds'>, keyof contract.DiscreteResult>,
+  Same<keyof sdk.Problem, keyof contract.Problem>,
+  Same<keyof sdk.StreamPrediction | 'type', keyof contract.StreamPrediction>,
 ];
-
-/** Nothing is published that the service never answers with. */
-export type WhatUsersRelyOn = [
-  Fits<sdk.Emotion, contract.Emotion>,
-  Fits<keyof sdk.TimelineElement, keyof contract.TimelineElement>,
-  Fits<keyof sdk.AsynchResult, keyof contract.AsynchResult>,
-  Fits<keyof sdk.ModelList, keyof contract.ModelList>,
-];
-
-export type WhatUsersChoose = [Fits<sdk.ModelId, contract.ModelId>, Fits<contract.ModelId, sdk.ModelId>];
 
 export type TheCheckItself = [
-  // @ts-expect-error a time line is not the answer for a short recording
+  // @ts-expect-error a timeline is not the answer for a short recording
   Fits<contract.AsynchResult, sdk.DiscreteResult>,
   // @ts-expect-error a model is not an emotion
   Fits<sdk.ModelId, contract.Emotion>,
+  // @ts-expect-error one direction is not enough
+  Same<'angry', contract.Emotion>,
 ];

@@ -20,7 +20,7 @@ import { talk, VOICES } from './support/talk.ts';
 
 const SECONDS = 62.5;
 const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
-/** Asks often, and longer than even a slow machine needs. */
+/** Polls often, and long enough for a slow machine. */
 const QUICK = { interval: 1000, maxTries: 100 };
 
 describe('against the real server', () => {
@@ -33,7 +33,7 @@ describe('against the real server', () => {
   });
   after(() => server.stop());
 
-  test('a short recording gets its emotion, by path and by stream, with any model', async () => {
+  test('a short recording as a path and as a stream, with any model', async () => {
     const path = join(VOICES, 'angry-1013.wav');
     const four = await client.discrete.emotions(path);
     const seven = await client.discrete.emotions(createReadStream(path), { model: '7emotions' });
@@ -44,13 +44,13 @@ describe('against the real server', () => {
     assert.deepEqual(Object.keys(four).sort(), ['all_predictions', 'confidence', 'main_emotion']);
   });
 
-  test('samples get the same kind of answer', async () => {
+  test('samples get the same kind of result', async () => {
     const samples = Float32Array.from({ length: 198_450 }, (_, i) => 0.1 * Math.sin(i / 30));
     const { confidence } = await client.discrete.samples(samples);
     assert(confidence < 0.38, 'a tone is no emotion');
   });
 
-  test('a refused recording is explained with its figures', async () => {
+  test('a refused recording has an error with its figures', async () => {
     const short = await talk(2);
     await assert.rejects(client.discrete.emotions(short), (error) => {
       assert(error instanceof RequestFailedError);
@@ -62,7 +62,7 @@ describe('against the real server', () => {
     });
   });
 
-  test('a long file goes through upload and emotions: one element for each five seconds', async (t) => {
+  test('upload and emotions of a long file: one element per five seconds', async (t) => {
     const path = join(await temporaryFolder(t), 'talk.wav');
     await writeFile(path, recording);
     const requestId = await client.asynch.upload(path);
@@ -78,7 +78,7 @@ describe('against the real server', () => {
     assert.equal(steps.at(-1), 60);
   });
 
-  test('classify tells its progress, takes a stream, a model and a step of its own', async () => {
+  test('classify reports progress and takes a stream, a model and an interval', async () => {
     const told: Progress[] = [];
     const { emotions } = await client.asynch.classify(new Blob([recording]).stream(), {
       ...QUICK,
@@ -94,13 +94,13 @@ describe('against the real server', () => {
     assert.equal(told.at(-1)?.status, 'completed');
   });
 
-  test('the same recording gives the same time line, in whatever parts it came', async () => {
+  test('the same recording gives the same timeline for any part size', async () => {
     const whole = await client.asynch.classify(recording, { ...QUICK, partSize: 100 * MIB });
     const cut = await client.asynch.classify(new Blob([recording]), { ...QUICK, partSize: MIB });
     assert.deepEqual(whole.emotions, cut.emotions);
   });
 
-  test('what is no audio, or too short, is a failed prediction that says so', async () => {
+  test('a file that is no audio or too short is a failed prediction with its reason', async () => {
     await assert.rejects(client.asynch.classify(await talk(3), QUICK), (error) => {
       assert(error instanceof PredictionFailedError);
       assert.deepEqual([error.status, error.code, error.problem?.min_seconds], [422, 'audio_too_short', 5]);
@@ -110,9 +110,9 @@ describe('against the real server', () => {
     await assert.rejects(client.asynch.classify(scrambled(5000), QUICK), PredictionFailedError);
   });
 
-  test('too few tries time out, and the request continues', async () => {
+  test('too few polls time out, and the request continues', async () => {
     let requestId = '';
-    // Asked before the upload is completed, there cannot be a result yet, however fast the machine is.
+    // Before the upload is completed there cannot be a result, however fast the machine is.
     const askFirst: typeof fetch = async (input, init) => {
       if (String(input).endsWith('/upload/complete')) {
         await assert.rejects(client.asynch.emotions(requestId, 1), PredictionTimeoutError);
@@ -127,7 +127,7 @@ describe('against the real server', () => {
     assert.equal((await client.asynch.emotions(requestId, QUICK)).emotions.length, 13);
   });
 
-  test('a deleted request is gone, and nobody else ever saw it', async () => {
+  test('a deleted request is gone, and other keys never saw it', async () => {
     const requestId = await client.asynch.upload(recording);
     const somebodyElse = new EmotionClient({ ...server.settings, apiKey: 'somebody-elses-key' });
     await assert.rejects(somebodyElse.asynch.emotions(requestId), {
@@ -141,7 +141,7 @@ describe('against the real server', () => {
     await assert.rejects(client.asynch.delete(UNKNOWN_ID), InvalidRequestIdError);
   });
 
-  test('an aborted upload waits to be resumed, and delete ends it', async () => {
+  test('an aborted upload can be resumed until it is deleted', async () => {
     const aborter = new AbortController();
     let requestId = '';
     const onProgress = (progress: Progress) => {
@@ -157,7 +157,7 @@ describe('against the real server', () => {
     await assert.rejects(client.asynch.emotions(requestId), InvalidRequestIdError);
   });
 
-  test('models lists what the server offers', async () => {
+  test('models lists the models of the server', async () => {
     const { models, weights } = await client.models();
     assert.deepEqual(
       models.map(({ id }) => id),
@@ -167,7 +167,7 @@ describe('against the real server', () => {
   });
 });
 
-describe('over a network that cuts connections, against the real server', () => {
+describe('against the real server, over a network that cuts connections', () => {
   let proxy: CuttingProxy;
   let server: RealServer;
   before(async () => {
@@ -179,7 +179,7 @@ describe('over a network that cuts connections, against the real server', () => 
     await server.stop();
   });
 
-  test('the recording arrives whole: its time line is that of an undisturbed one', async () => {
+  test('the recording arrives intact: the timeline is the same as without cuts', async () => {
     const recording = await talk(100);
     const cut = new EmotionClient({
       ...server.settings,
@@ -193,7 +193,7 @@ describe('over a network that cuts connections, against the real server', () => 
     assert.deepEqual(disturbed.emotions, undisturbed.emotions);
   });
 
-  test('without retries it is a clear error instead', async () => {
+  test('without retries it is a clear error', async () => {
     proxy.cuts = 0;
     const cut = new EmotionClient({
       ...server.settings,

@@ -6,7 +6,7 @@ import { clientWithoutWaits, flakyServer, MIB, PLATFORMS, scrambled } from './su
 const RECORDING = scrambled(12 * MIB + 77);
 
 for (const [name, platform] of Object.entries(PLATFORMS)) {
-  test(`${name}: an upload that breaks five times is continued and sends little more than the file`, async (t) => {
+  test(`${name}: an upload interrupted five times is resumed and sends little more than the file`, async (t) => {
     const server = await flakyServer(t);
     let left = 0;
     server.faults = ({ route }) => {
@@ -41,7 +41,7 @@ for (const [name, platform] of Object.entries(PLATFORMS)) {
   });
 }
 
-test('another recording is not put together with what has arrived', async (t) => {
+test('parts of another recording are not mixed with those on the server', async (t) => {
   const server = await flakyServer(t);
   server.faults = ({ part }) => (part === 3 ? { kind: 'answer', status: 500 } : undefined);
   const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB, maxThreads: 1 });
@@ -59,7 +59,7 @@ test('another recording is not put together with what has arrived', async (t) =>
   await client.asynch.upload(RECORDING, { resume: error.requestId });
 });
 
-test('addresses that are about to stop working are renewed before a part is sent to them', async (t) => {
+test('URLs about to expire are renewed before a part is sent', async (t) => {
   const server = await flakyServer(t);
   server.addressSeconds = 30;
   server.faults = ({ route }) => {
@@ -72,7 +72,7 @@ test('addresses that are about to stop working are renewed before a part is sent
 });
 
 for (const operation of ['upload', 'submit'] as const) {
-  test(`${operation}: an answer that gets lost is asked for again with the same key, and makes one request`, async (t) => {
+  test(`${operation}: a lost response is retried with the same key and creates one request`, async (t) => {
     const server = await flakyServer(t);
     const route = operation === 'upload' ? 'initiate' : 'submit';
     server.faults = (seen) => (seen.route === route && seen.time < 2 ? { kind: 'silent' } : undefined);

@@ -49,7 +49,7 @@ for (const [platformName, platform] of Object.entries(PLATFORMS)) {
   }
 }
 
-test('a file may be given by its path, its address or a stream of it; only its last name is told', async (t) => {
+test('a file can be a path, a URL or a stream; the server sees only its base name', async (t) => {
   const server = await flakyServer(t);
   const path = await temporaryFile(t, SIZE, 'Gespräch mit Anna?.wav');
   const { client } = clientWithoutWaits(server.settings);
@@ -60,7 +60,7 @@ test('a file may be given by its path, its address or a stream of it; only its l
   }
 });
 
-test('a pipe, which has no length, is taken like a file', async (t) => {
+test('a pipe, which has no length, works like a file', async (t) => {
   const server = await flakyServer(t);
   const pipe = join(await temporaryFolder(t), 'pipe');
   await promisify(execFile)('mkfifo', [pipe]);
@@ -70,7 +70,7 @@ test('a pipe, which has no length, is taken like a file', async (t) => {
   assert(server.assembled(requestId).equals(RECORDING));
 });
 
-test('a stream leaves no file behind, whether it ends well or not', async (t) => {
+test('a stream leaves no file behind, after success or failure', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const folder = await temporaryFolder(t);
@@ -86,7 +86,7 @@ test('a stream leaves no file behind, whether it ends well or not', async (t) =>
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('a stream longer than the service takes stops being read and sends nothing', async (t) => {
+test('a stream above the size limit stops being read, and nothing is sent', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   let yielded = 0;
@@ -101,7 +101,7 @@ test('a stream longer than the service takes stops being read and sends nothing'
   assert.equal(server.seen.length, 0);
 });
 
-test('a file larger than the service takes is refused before anything is sent', async (t) => {
+test('a file above the size limit is rejected before anything is sent', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const path = await temporaryFile(t, 0);
@@ -114,7 +114,7 @@ test('a file larger than the service takes is refused before anything is sent', 
   assert.equal(server.seen.length, 0);
 });
 
-test('an empty file is refused before anything is sent', async (t) => {
+test('an empty file is rejected before anything is sent', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   const path = await temporaryFile(t, 0);
@@ -129,7 +129,7 @@ const CHANGES: Record<string, { change: (path: string) => Promise<void>; says: R
 };
 
 for (const [what, { change, says }] of Object.entries(CHANGES)) {
-  test(`a file that ${what} while it is being sent is a clear error, and the request is cancelled`, async (t) => {
+  test(`a file that ${what} while it is being sent is a clear error, and the request is deleted`, async (t) => {
     const server = await flakyServer(t);
     const path = await temporaryFile(t, 5 * MIB);
     let changing: Promise<void> | undefined;
@@ -149,7 +149,7 @@ for (const [what, { change, says }] of Object.entries(CHANGES)) {
   });
 }
 
-test('a file cut short before it is read is said to be so at once, not taken for a bad connection', async (t) => {
+test('a truncated file is reported at once, not retried as a connection error', async (t) => {
   const server = await flakyServer(t);
   const path = await temporaryFile(t, 5 * MIB);
   const { client, waits } = clientWithoutWaits({
@@ -164,19 +164,19 @@ test('a file cut short before it is read is said to be so at once, not taken for
   assert.deepEqual(waits, []);
 });
 
-test('what is no recording is refused in words', async (t) => {
+test('unsupported input is rejected with a clear message', async (t) => {
   const server = await flakyServer(t);
   const { client } = clientWithoutWaits(server.settings);
   for (const input of [undefined, null, 7, {}, [1, 2]]) {
     await assert.rejects(client.asynch.upload(input as never), ConfigError);
-    await assert.rejects(client.discrete.emotions(input as never), /no recording/);
+    await assert.rejects(client.discrete.emotions(input as never), /Unsupported input/);
   }
   const text = createReadStream(await temporaryFile(t, 100), { encoding: 'latin1' });
   await assert.rejects(client.asynch.upload(text), /without an encoding/);
   assert.equal(server.seen.length, 0);
 });
 
-test('a browser, which has no paths, says what to give instead', async () => {
+test('in a browser, a path is rejected with a hint', async () => {
   const { client } = clientWithoutWaits({ apiKey: 'k' }, browserPlatform);
   await assert.rejects(client.asynch.upload('talk.wav'), /File or Blob/);
   await assert.rejects(client.discrete.emotions('talk.wav'), MissingFileError);

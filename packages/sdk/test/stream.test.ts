@@ -20,7 +20,7 @@ async function collect(stream: AsyncIterable<StreamPrediction>): Promise<StreamP
   return predictions;
 }
 
-test('samples written, predictions read, until the end', async () => {
+test('write samples and read predictions until the end', async () => {
   const stream = client.stream({ ...PHONE, interval: 5, model: '7emotions' });
   const heard = collect(stream);
   for (let at = 0; at < voice.length; at += 800) await stream.write(voice.subarray(at, at + 800));
@@ -44,7 +44,7 @@ test('a stream of bytes can be piped into it', async () => {
   assert.equal((await heard).length, 3);
 });
 
-test('a source that is fed to it is written to its end, and its failure reaches the reader', async () => {
+test('feed writes a source to its end, and errors of the source reach the reader', async () => {
   async function* source(broken: boolean) {
     for (let at = 0; at < voice.length; at += 4_001) yield voice.subarray(at, at + 4_001);
     if (broken) throw new Error('unplugged');
@@ -65,7 +65,7 @@ test('leaving the loop closes the connection', async () => {
   await assert.rejects(stream.write(voice), RequestFailedError);
 });
 
-test('a server that goes away and comes back: the stream says so and goes on', async () => {
+test('a server restart: the stream reconnects, logs it and continues', async () => {
   const first = await start();
   const address = new URL((await first.listen()).url);
   const warnings: string[] = [];
@@ -85,11 +85,11 @@ test('a server that goes away and comes back: the stream says so and goes on', a
   assert.deepEqual([value?.t, value?.start, value?.end], ['00:06', 6, 11]);
   assert.equal(reconnected, 1);
   console.warn = warn;
-  assert.match(warnings.join('\n'), /stopping[\s\S]*connected again/);
+  assert.match(warnings.join('\n'), /stopping[\s\S]*reconnected/);
   stream.close();
 });
 
-test('a server that is killed in mid-stream and comes back: the stream says so and goes on, sample by sample', async (t) => {
+test('a server killed in mid-stream: the stream reconnects and stays aligned to samples', async (t) => {
   const server = new ServerProcess(await tempDir());
   t.after(() => server.end('SIGTERM'));
   await server.start();
@@ -115,7 +115,7 @@ test('a server that is killed in mid-stream and comes back: the stream says so a
     after = value;
   });
   const starting = server.start();
-  // As a microphone does, on and on: what goes into a connection that is broken, before that is noticed, is lost.
+  // Keeps writing like a microphone: samples sent before the lost connection is noticed are lost.
   for (let at = half; after === undefined; at = at + 801 < long.length ? at + 801 : 0) {
     await stream.write(long.subarray(at, at + 801));
     await sleep(1);
@@ -123,18 +123,18 @@ test('a server that is killed in mid-stream and comes back: the stream says so a
   await Promise.all([starting, heard]);
   assert.ok(after && after.start >= 6 && Math.abs(after.end - after.start - 5) < 1e-6);
   assert.ok(after.speech_seconds > 1, 'the sample that was cut in half shifted the others');
-  assert.match(warnings.join('\n'), /broke[\s\S]*Retry 1[\s\S]*connected again/);
+  assert.match(warnings.join('\n'), /was lost[\s\S]*Retry 1[\s\S]*reconnected/);
   stream.close();
 });
 
-test('a wrong key is an error with its code, for the writer and for the reader', async () => {
+test('a wrong key is an error with its code, for writer and reader', async () => {
   const stream = new EmotionClient({ apiKey: 'wrong', baseUrl, logLevel: 'silent' }).stream();
   const refused = (error: RequestFailedError) => error.code === 'invalid_api_key' && error.status === 401;
   await assert.rejects(stream.write(voice), refused);
   await assert.rejects(collect(stream), refused);
 });
 
-test('options that make no sense throw before anything is sent, all of them named', () => {
+test('invalid options throw before anything is sent, with all of their names', () => {
   assert.throws(
     () => client.stream({ sampleRate: 7, channels: 3, interval: 11, encoding: 'mp3' as never }),
     (error: ConfigError) => error instanceof ConfigError && error.problems.length === 4,
@@ -142,7 +142,7 @@ test('options that make no sense throw before anything is sent, all of them name
   assert.throws(() => client.stream({ rate: 8_000 } as never), ConfigError);
 });
 
-test('an abort ends it with its reason', async () => {
+test('an abort ends the stream with its reason', async () => {
   const stop = new AbortController();
   const stream = client.stream({ ...PHONE, signal: stop.signal });
   await stream.write(voice.subarray(0, 100));

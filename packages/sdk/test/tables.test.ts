@@ -1,4 +1,4 @@
-// One test for each row of the client's documented tables, named after the row.
+// One test per row of the client's documented tables, named after the row.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -20,7 +20,7 @@ import { runOnTerminal } from './support/terminal.ts';
 const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
 
 describe('client construction', () => {
-  test('api_key: the given one is sent in the header x-api-key, in both forms of the constructor', async (t) => {
+  test('api_key: sent in the header x-api-key, with both forms of the constructor', async (t) => {
     const server = await flakyServer(t);
     await withEnvironment({ SERVICE_URL: server.origin }, async () => {
       await new EmotionClient(KEY).discrete.emotions(scrambled(10));
@@ -32,7 +32,7 @@ describe('client construction', () => {
     );
   });
 
-  test('part_size: 5 MiB by default, the constructor sets another', async (t) => {
+  test('part_size: 5 MiB by default, set in the constructor', async (t) => {
     const server = await flakyServer(t);
     await withEnvironment({ SERVICE_URL: server.origin }, async () => {
       await new EmotionClient(KEY).asynch.upload(scrambled(5 * MIB + 1));
@@ -43,7 +43,7 @@ describe('client construction', () => {
     });
   });
 
-  test('show_progress: draws a bar on a terminal by default, and none when it is false', async (t) => {
+  test('show_progress: draws a bar on a terminal by default, none if false', async (t) => {
     const server = await flakyServer(t);
     const drawn = await runOnTerminal(UPLOAD_SCRIPT, { ...environmentOf(server.settings), SHOW: '' });
     assert.match(drawn, /Uploading +█+ +100 %/);
@@ -52,7 +52,7 @@ describe('client construction', () => {
     assert.match(silent, /sent/);
   });
 
-  test('max_threads: 3 parts in flight by default, the constructor sets another', async (t) => {
+  test('max_threads: 3 parts in flight by default, set in the constructor', async (t) => {
     for (const [maxThreads, expected] of [
       [undefined, 3],
       [1, 1],
@@ -70,7 +70,7 @@ describe('client construction', () => {
     }
   });
 
-  test('retry attempts: 5 by default, the constructor sets another', async (t) => {
+  test('retry attempts: 5 by default, set in the constructor', async (t) => {
     for (const [retryAttempts, tries] of [
       [undefined, 6],
       [0, 1],
@@ -86,7 +86,7 @@ describe('client construction', () => {
 });
 
 describe('environment variables', () => {
-  test('SERVICE_API_KEY: used when the constructor is given no key', async (t) => {
+  test('SERVICE_API_KEY: used if the constructor gets no key', async (t) => {
     const server = await flakyServer(t);
     await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_URL: server.origin }, async () => {
       await new EmotionClient().discrete.emotions(scrambled(10));
@@ -94,7 +94,7 @@ describe('environment variables', () => {
     assert.equal(server.seen[0]?.headers['x-api-key'], KEY);
   });
 
-  test('SERVICE_URL: the one address of the server, for all operations', async (t) => {
+  test('SERVICE_URL: the URL of the server for all operations', async (t) => {
     const server = await flakyServer(t);
     await withEnvironment({ SERVICE_API_KEY: KEY, SERVICE_URL: `${server.origin}//` }, async () => {
       const client = new EmotionClient();
@@ -114,7 +114,7 @@ describe('environment variables', () => {
     );
   });
 
-  test('SERVICE_DISCRETE_URL: the full address short recordings go to', async (t) => {
+  test('SERVICE_DISCRETE_URL: the full URL for short recordings', async (t) => {
     const server = await flakyServer(t);
     await withEnvironment(
       { SERVICE_DISCRETE_URL: `${server.origin}/discrete/emotion?tenant=7` },
@@ -125,7 +125,7 @@ describe('environment variables', () => {
     assert.equal(server.seen[0]?.url.href, `${server.origin}/discrete/emotion?tenant=7&model=7emotions`);
   });
 
-  test('SERVICE_ASYNCH_URL: the base the asynch paths are joined to', async (t) => {
+  test('SERVICE_ASYNCH_URL: the base of the asynch paths', async (t) => {
     const server = await flakyServer(t);
     await withEnvironment({ SERVICE_ASYNCH_URL: `${server.origin}/asynch/` }, async () => {
       await new EmotionClient(KEY).asynch.upload(scrambled(10));
@@ -136,7 +136,7 @@ describe('environment variables', () => {
     );
   });
 
-  test('SERVICE_LOG_LEVEL: from which level on the client writes; the names of the server, in any case', async (t) => {
+  test('SERVICE_LOG_LEVEL: the minimum level; the names of the server, case-insensitive', async (t) => {
     const server = await flakyServer(t);
     server.faults = ({ route, time }) =>
       route === 'part' && time === 0 ? { kind: 'answer', status: 500 } : undefined;
@@ -167,14 +167,14 @@ describe('environment variables', () => {
     });
   });
 
-  test('validateConfig: throws when the configuration is invalid, and names every problem at once', () => {
+  test('validateConfig: throws one error with all problems', () => {
     const { client } = clientWithoutWaits({ partSize: 7, maxThreads: 0, asynchUrl: 'nowhere' });
     assert.throws(
       () => client.validateConfig(),
       (error) => {
         assert(error instanceof ConfigError);
         assert.equal(error.problems.length, 4);
-        assert.match(error.message, /^Invalid configuration:\n- There is no API key/);
+        assert.match(error.message, /^Invalid configuration:\n- The API key is missing/);
         return true;
       },
     );
@@ -297,7 +297,7 @@ describe('asynch.emotions', () => {
     assert.deepEqual(result, { request_id: requestId, status: 'completed', emotions: TIMELINE });
   });
 
-  test('max_tries: asks 20 times by default, positional or named, 1 to 100', async (t) => {
+  test('max_tries: polls 20 times by default, positional or named, 1 to 100', async (t) => {
     const server = await flakyServer(t);
     server.pendingPolls = Number.POSITIVE_INFINITY;
     const { client } = clientWithoutWaits(server.settings);
@@ -341,7 +341,7 @@ describe('asynch.emotions', () => {
     await assert.rejects(client.asynch.emotions(UNKNOWN_ID), InvalidRequestIdError);
   });
 
-  test('throws: prediction timed out, saying how far it had come', async (t) => {
+  test('throws: prediction timed out, with the progress', async (t) => {
     const server = await flakyServer(t);
     server.pendingPolls = 9;
     const { client } = clientWithoutWaits(server.settings);
@@ -354,7 +354,7 @@ describe('asynch.emotions', () => {
     });
   });
 
-  test('rule 1: it waits between the tries only, not after the last one', async (t) => {
+  test('rule 1: waits only between polls, not after the last one', async (t) => {
     const server = await flakyServer(t);
     server.pendingPolls = 99;
     const { client, waits } = clientWithoutWaits(server.settings);

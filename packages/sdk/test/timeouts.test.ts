@@ -9,7 +9,7 @@ import { sleep } from '../src/platform/platform.ts';
 import { clientWithoutWaits, flakyServer, MIB, scrambled } from './support/clients.ts';
 import { run } from './support/packed.ts';
 
-test('a part that is finished has no timeout any more, even when its connection still reads', (t) => {
+test('a finished part has no timeout, even if its connection still reads', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const idle = new IdleTimeout();
   idle.stop();
@@ -18,7 +18,7 @@ test('a part that is finished has no timeout any more, even when its connection 
   assert.equal(idle.signal.aborted, false);
 });
 
-test('a part that is taken slowly arrives, and one that nobody takes for two minutes is sent again', async (t) => {
+test('a slow part arrives, and one without progress for two minutes is resent', async (t) => {
   const server = await flakyServer(t);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let attempts = 0;
@@ -42,7 +42,7 @@ test('a part that is taken slowly arrives, and one that nobody takes for two min
   assert.deepEqual([attempts, waits.length], [2, 1]);
 });
 
-test('a call without an answer in time is cut off and says so', async (t) => {
+test('a call without a response times out', async (t) => {
   const server = await flakyServer(t);
   const timeout = new AbortController();
   server.faults = () => {
@@ -54,11 +54,11 @@ test('a call without an answer in time is cut off and says so', async (t) => {
   await assert.rejects(call, {
     name: 'RequestFailedError',
     code: 'timed_out',
-    message: /did not answer in time/,
+    message: /did not respond in time/,
   });
 });
 
-test('a wait ends at once when it is aborted, and leaves no listener behind when it is not', async (t) => {
+test('an abort ends a sleep at once, and a completed sleep leaves no listener', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const aborter = new AbortController();
   const finished = sleep(60_000, aborter.signal);
@@ -71,7 +71,7 @@ test('a wait ends at once when it is aborted, and leaves no listener behind when
   await assert.rejects(sleep(60_000, aborter.signal), /enough/);
 });
 
-test('memory does not grow with the file: six times the bytes, the same peak', async (t) => {
+test('memory does not grow with the file: six times the size, the same peak', async (t) => {
   const server = await flakyServer(t);
   const peak = async (kind: string, bytes: number) => {
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', MEASURE], {
@@ -100,7 +100,7 @@ const MEASURE = `
   const client = new EmotionClient(JSON.parse(process.env.SETTINGS));
   await client.asynch.upload(process.env.KIND === 'path' ? path : createReadStream(path));
   await rm(folder, { recursive: true });
-  // The kernel's own high-water mark, in KiB: nothing is missed between two samples.
+  // The kernel's high-water mark in KiB misses nothing between two samples.
   const [, peak] = /VmHWM:\\s+(\\d+)/.exec(await readFile('/proc/self/status', 'utf8'));
   process.stdout.write(String(Math.round(peak / 1024)));
 `;

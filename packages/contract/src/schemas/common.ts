@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
-import { EMOTIONS } from '../emotions.ts';
+import { ADVISED_MIN_CONFIDENCE, DEFAULT_MODEL, EMOTIONS, MODEL_IDS } from '../emotions.ts';
 import { INTERVAL_SECONDS } from '../limits.ts';
-import { DEFAULT_MODEL, MODEL_IDS } from '../models.ts';
 
 export const EmotionName = Type.Enum([...EMOTIONS], {
   type: 'string',
@@ -12,45 +11,46 @@ export const ModelName = Type.Enum([...MODEL_IDS], {
   type: 'string',
   default: DEFAULT_MODEL,
   description:
-    'Which model answers: `5emotions` adds nervous; `7emotions` adds nervous, surprised, disgusted.',
+    'The model to use: `5emotions` adds nervous; `7emotions` adds nervous, surprised and disgusted.',
 });
 
 export const Confidence = Type.Number({
   minimum: 0,
   maximum: 1,
-  description: 'A calibrated probability.',
+  description: `A calibrated probability. Below ${ADVISED_MIN_CONFIDENCE}, treat the emotion as unsure.`,
 });
 
-const otherEmotion = Type.Optional(Confidence);
+const Share = Type.Number({ minimum: 0, maximum: 1 });
+const OptionalShare = Type.Optional(Share);
 
 export const AllPredictions = Type.Object(
   {
-    angry: Confidence,
-    happy: Confidence,
-    neutral: Confidence,
-    sad: Confidence,
-    nervous: otherEmotion,
-    surprised: otherEmotion,
-    disgusted: otherEmotion,
+    angry: Share,
+    happy: Share,
+    neutral: Share,
+    sad: Share,
+    nervous: OptionalShare,
+    surprised: OptionalShare,
+    disgusted: OptionalShare,
   },
   {
     additionalProperties: false,
-    description: 'One entry for each emotion of the model in use; together they make 1.',
+    description: 'The confidence of each emotion of the model; they add up to 1.',
   },
 );
 
 export const Timestamp = Type.String({
   pattern: '^[0-9]{2,}:[0-5][0-9]$',
-  description: 'Minutes and seconds from the start; minutes count on past 99.',
+  description: 'Minutes and seconds from the start, as in `00:05`; minutes count on past 99.',
 });
 
 export const RequestId = Type.String({
   pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$',
-  description: 'The identifier of an asynch request, a UUID.',
+  description: 'The ID of an asynch request, a UUID.',
 });
 
 export const IntervalSeconds = Type.Integer({
   minimum: INTERVAL_SECONDS.min,
   maximum: INTERVAL_SECONDS.max,
-  description: `Seconds between two classifications (beta); ${INTERVAL_SECONDS.default} when not given.`,
+  description: `Seconds between two predictions (beta); ${INTERVAL_SECONDS.default} by default.`,
 });

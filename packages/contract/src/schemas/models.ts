@@ -7,21 +7,24 @@ export const ModelFigures = Type.Object(
     accuracy: Type.Number(),
     macro_f1: Type.Number(),
     ece: Type.Number({ description: 'Expected calibration error.' }),
-    split: Type.String({ description: 'What it was measured on.' }),
+    split: Type.String({ description: 'The data it was measured on.' }),
     new_speakers: Type.Record(Type.String(), Type.Number(), {
-      description: 'UAR by corpus: new speakers of the corpora that were trained on.',
+      description: 'UAR by corpus, for new speakers of the training corpora.',
     }),
     never_heard: Type.Record(Type.String(), Type.Number(), {
       description:
-        'UAR by corpus: all speakers of corpora that were not trained on. Where these weights were trained on one, a model of a shorter run without it was measured.',
+        'UAR by corpus, for corpora outside the training data. If these weights were trained on the corpus, the figure is that of a shorter training run without it.',
     }),
   },
-  { additionalProperties: true, description: 'How well the model did on voices it had never heard.' },
+  {
+    additionalProperties: true,
+    description: 'Quality of the model on voices it never heard; values from 0 to 1.',
+  },
 );
 
 export const ModelInfo = Type.Object({
   id: ModelName,
-  default: Type.Boolean({ description: 'Whether this model answers when none is named.' }),
+  default: Type.Boolean({ description: 'Whether this model is used when a request names none.' }),
   emotions: Type.Array(EmotionName),
   figures: Type.Union([ModelFigures, Type.Null()]),
 });
@@ -37,5 +40,5 @@ export const ModelList = Type.Object(
     }),
     models: Type.Array(ModelInfo),
   },
-  { $id: 'ModelList', description: 'The models on offer and the weights behind them.' },
+  { $id: 'ModelList', description: 'The models of this server and their weights.' },
 );

@@ -1,22 +1,24 @@
 import { Type } from 'typebox';
 import { ERROR_CODES } from '../errors.ts';
 
-/** RFC 9457, with the code programs branch on. Figures are added where they help to fix the request. */
+/** RFC 9457, with a code to branch on and, where they help to fix the request, figures. */
 export const Problem = Type.Object(
   {
-    type: Type.String({ description: 'Where this kind of problem is explained.' }),
-    title: Type.String({ description: 'What went wrong, the same words for every problem of this code.' }),
+    type: Type.String({ description: 'Documentation of this kind of problem.' }),
+    title: Type.String({ description: 'What went wrong; the same text for every problem with this code.' }),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     detail: Type.String({ description: 'What went wrong this time, and what to do next.' }),
-    code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'The code programs branch on.' }),
-    request_id: Type.String({ description: 'The same as the header `x-request-id`.' }),
+    code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'The code to branch on.' }),
+    request_id: Type.String({
+      description: 'Same as the header `x-request-id`. Quote it when you ask for help.',
+    }),
     min_seconds: Type.Optional(Type.Number()),
     max_seconds: Type.Optional(Type.Number()),
     actual_seconds: Type.Optional(Type.Number()),
     error: Type.Optional(
-      Type.String({ description: 'For older clients: `detail` again, where a length is wrong.' }),
+      Type.String({ description: 'For older clients: `detail`, if a duration is wrong.' }),
     ),
-    error_code: Type.Optional(Type.String({ description: 'For older clients: `code` in capitals.' })),
+    error_code: Type.Optional(Type.String({ description: 'For older clients: `code` in upper case.' })),
     min_duration_seconds: Type.Optional(Type.Number({ description: 'For older clients: `min_seconds`.' })),
     max_duration_seconds: Type.Optional(Type.Number({ description: 'For older clients: `max_seconds`.' })),
     actual_duration_seconds: Type.Optional(
@@ -33,7 +35,7 @@ export const Problem = Type.Object(
     retry_after_seconds: Type.Optional(Type.Integer()),
     missing_parts: Type.Optional(Type.Array(Type.Integer(), { description: 'Parts that never arrived.' })),
     wrong_parts: Type.Optional(
-      Type.Array(Type.Integer(), { description: 'Parts whose ETag is not that of what arrived.' }),
+      Type.Array(Type.Integer(), { description: 'Parts whose ETag does not match what arrived.' }),
     ),
   },
   { $id: 'Problem', additionalProperties: true, description: 'Why a request was refused (RFC 9457).' },

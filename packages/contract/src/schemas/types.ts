@@ -1,32 +1,29 @@
-// The types of the wire shapes, under the names of their schemas. Types alone: erased at run time.
+// The types of the schemas, under the same names.
 import type { Static } from 'typebox';
 import type * as schema from './index.ts';
 
 export type AllPredictions = Static<typeof schema.AllPredictions>;
 export type DiscreteQuery = Static<typeof schema.DiscreteQuery>;
-export type DiscretePayload = Static<typeof schema.DiscretePayload>;
 export type DiscreteResult = Static<typeof schema.DiscreteResult>;
 export type ModelFigures = Static<typeof schema.ModelFigures>;
 export type ModelInfo = Static<typeof schema.ModelInfo>;
 export type ModelList = Static<typeof schema.ModelList>;
 export type Problem = Static<typeof schema.Problem>;
-export type InitiateQuery = Static<typeof schema.InitiateQuery>;
 export type SendQuery = Static<typeof schema.SendQuery>;
 export type InitiateResult = Static<typeof schema.InitiateResult>;
 export type UploadStatus = Static<typeof schema.UploadStatus>;
 export type CompleteBody = Static<typeof schema.CompleteBody>;
 export type CompleteResult = Static<typeof schema.CompleteResult>;
-export type PredictionQuery = Static<typeof schema.PredictionQuery>;
 export type PendingResult = Static<typeof schema.PendingResult>;
 export type TimelineElement = Static<typeof schema.TimelineElement>;
 export type Segment = Static<typeof schema.Segment>;
 export type AsynchResult = Static<typeof schema.AsynchResult>;
-/** A step as `details=true` has it. */
+/** A step with `details=true`. */
 export type DetailedElement = With<
   TimelineElement,
   'start' | 'end' | 'speech_seconds' | 'speech' | 'all_predictions'
 >;
-/** What `details=true` answers. */
+/** A result with `details=true`. */
 export type DetailedResult = Omit<
   With<AsynchResult, 'model' | 'weights' | 'duration_seconds' | 'expires_at' | 'segments'>,
   'emotions'
@@ -41,8 +38,6 @@ export type StreamReady = Static<typeof schema.StreamReady>;
 export type StreamPrediction = Static<typeof schema.StreamPrediction>;
 export type StreamError = Static<typeof schema.StreamError>;
 export type StreamDone = Static<typeof schema.StreamDone>;
-export type StreamEnd = Static<typeof schema.StreamEnd>;
-export type StatusQuery = Static<typeof schema.StatusQuery>;
 export type StatusResult = Static<typeof schema.StatusResult>;
 export type RateLimitStatus = Static<typeof schema.RateLimitStatus>;
 

@@ -7,11 +7,12 @@ import {
   recordingProblems,
   throwIfAny,
 } from '../config.ts';
-import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
+import { RequestFailedError, rethrowAs, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
+import type { AudioSource } from '../platform/platform.ts';
 import { Reporter } from '../progress.ts';
 import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
-import { type AudioSource, openSource } from '../source.ts';
+import { openSource } from '../source.ts';
 import type {
   AsynchResult,
   AudioInput,
@@ -27,7 +28,7 @@ import type {
 } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 import type { UploadSettings } from './open.ts';
-import { checkRequestId, errorOfRequest, type PollSettings, pollResult } from './poll.ts';
+import { checkRequestId, type PollSettings, pollResult, requestErrorClass } from './poll.ts';
 import { submitSource } from './submit.ts';
 import { uploadSource } from './upload.ts';
 
@@ -37,12 +38,12 @@ const SUBMIT_OPTIONS = ['maxRetries', ...RECORDING_OPTIONS] as const;
 const UPLOAD_OPTIONS = ['partSize', 'resume', ...SUBMIT_OPTIONS] as const;
 const POLL_OPTIONS = ['maxTries', 'interval', 'details'] as const;
 
-/** Long recordings: send one, then ask for its time line. */
+/** Long recordings: upload one, then fetch its timeline. */
 export class AsynchInterface {
   readonly #begin: () => Context;
 
   /**
-   * `begin` checks the settings; every operation calls it first.
+   * Every operation first calls `begin`, which checks the settings.
    * @internal
    */
   constructor(begin: () => Context) {
@@ -50,8 +51,8 @@ export class AsynchInterface {
   }
 
   /**
-   * Sends a recording of at least 5 seconds and at most 1 GiB, in parts, and returns the identifier to ask
-   * for its result with. An upload that is interrupted can be continued with `resume` for 24 hours.
+   * Uploads a recording of at least 5 seconds and at most 1 GiB in parts. Returns the request ID. An interrupted upload
+   * can be continued with `resume` for 24 hours.
    */
   upload(file: AudioInput, options?: UploadOptions): Promise<string>;
   upload(file: AudioInput, partSize?: number, maxRetries?: number): Promise<string>;
@@ -63,7 +64,7 @@ export class AsynchInterface {
     return this.#upload(context, file, settings, options.onProgress);
   }
 
-  /** The same in one call instead of parts: quicker for small recordings, but nothing is kept when it breaks off. */
+  /** Uploads a recording in one call: faster for small files, but it cannot be resumed. Returns the request ID. */
   async submit(file: AudioInput, options: SubmitOptions = {}): Promise<string> {
     checkNames('asynch.submit', options, [...SUBMIT_OPTIONS, ...SHARED_OPTIONS]);
     const context = this.#begin();
@@ -76,8 +77,8 @@ export class AsynchInterface {
   }
 
   /**
-   * Waits for the result of a request: asks up to `maxTries` times, with `interval` milliseconds between
-   * two tries, and throws a `PredictionTimeoutError` when there is none by then.
+   * Waits for the result of a request: polls up to `maxTries` times, every `interval` milliseconds, then throws a
+   * `PredictionTimeoutError`.
    */
   emotions(requestId: string, options?: EmotionsOptions): Promise<AsynchResult>;
   emotions(requestId: string, maxTries?: number, interval?: number): Promise<AsynchResult>;
@@ -94,7 +95,7 @@ export class AsynchInterface {
     return this.#poll(context, requestId, settings, options.onProgress);
   }
 
-  /** Sends a recording and waits for its time line: until there is an end, unless `maxTries` is given. */
+  /** Uploads a recording and waits for its timeline, without a limit unless `maxTries` is given. */
   async classify(file: AudioInput, options: ClassifyOptions = {}): Promise<AsynchResult> {
     checkNames('asynch.classify', options, [...UPLOAD_OPTIONS, ...POLL_OPTIONS, ...SHARED_OPTIONS]);
     const context = this.#begin();
@@ -104,7 +105,7 @@ export class AsynchInterface {
     return this.#poll(context, requestId, poll, options.onProgress);
   }
 
-  /** Waits for a result as `emotions` does, then walks along its time line. */
+  /** Waits for a result like `emotions`, then yields the steps of its timeline. */
   async *timeline(
     requestId: string,
     options: EmotionsOptions = {},
@@ -113,7 +114,7 @@ export class AsynchInterface {
     for (const element of emotions) yield { ...element, seconds: parseTimestamp(element.t) };
   }
 
-  /** The requests of this key, newest first, a page at a time. */
+  /** One page of the requests of this key, newest first. */
   async list(options: ListOptions = {}): Promise<RequestList> {
     checkNames('asynch.list', options, ['status', 'limit', 'cursor', 'signal']);
     const { status, limit, cursor, signal } = options;
@@ -123,20 +124,20 @@ export class AsynchInterface {
     ]);
     const context = this.#begin();
     const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.requests, { status, limit, cursor });
-    const answer = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
-    return readJson<RequestList>(answer, withoutQuery(url), ({ requests }) => Array.isArray(requests));
+    const response = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
+    return readJson<RequestList>(response, withoutQuery(url), ({ requests }) => Array.isArray(requests));
   }
 
-  /** What webhooks to this key are signed with: give it to a Standard Webhooks library to verify them. */
+  /** The signing secret for webhooks of this key, to verify them with a Standard Webhooks library. */
   async webhookSecret(): Promise<string> {
     const context = this.#begin();
     const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.webhookSecret);
-    const answer = await context.callWithRetries('Asking for the webhook secret', { method: 'GET', url });
-    const isRight = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
-    return readJson<WebhookSecret>(answer, withoutQuery(url), isRight).secret;
+    const response = await context.callWithRetries('Fetching the webhook secret', { method: 'GET', url });
+    const isValid = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
+    return readJson<WebhookSecret>(response, withoutQuery(url), isValid).secret;
   }
 
-  /** Deletes a request now: its audio, its parts and its result. */
+  /** Deletes a request with its audio and its result. */
   async delete(requestId: string, options: DeleteOptions = {}): Promise<void> {
     checkNames('asynch.delete', options, ['signal']);
     const context = this.#begin();
@@ -145,12 +146,12 @@ export class AsynchInterface {
     const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.requests}/${requestId}`);
     const attempts = context.config.retryAttempts;
     const retries = { ...ASYNCH_RETRIES, attempts, what: 'Deleting the request', signal };
-    await failingAs(errorOfRequest, requestId, () =>
+    await rethrowAs(requestErrorClass, requestId, () =>
       withRetries(context, retries, async (retry) => {
         try {
           await context.call({ method: 'DELETE', url, signal });
         } catch (error) {
-          // An attempt before this one deleted it; only its answer was lost.
+          // An earlier attempt deleted it, but its response was lost.
           const isGone = error instanceof RequestFailedError && error.status === 404;
           if (retry === 0 || !isGone) throw error;
         }
@@ -176,7 +177,7 @@ export class AsynchInterface {
     listener: ProgressListener | undefined,
     send: (source: AudioSource, reporter: Reporter) => Promise<string>,
   ): Promise<string> {
-    return failingAs(
+    return rethrowAs(
       () => UploadFailedError,
       undefined,
       async () => {
@@ -199,7 +200,7 @@ export class AsynchInterface {
     settings: PollSettings,
     listener: ProgressListener | undefined,
   ): Promise<AsynchResult> {
-    return failingAs(errorOfRequest, requestId, async () => {
+    return rethrowAs(requestErrorClass, requestId, async () => {
       const reporter = reporterFor(context, listener);
       try {
         return await pollResult(context, requestId, settings, reporter);

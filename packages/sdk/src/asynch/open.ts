@@ -6,13 +6,14 @@ import {
   plainEtag,
   type UploadStatus,
 } from '@undertone/contract';
-import { failingAs, RequestFailedError } from '../errors.ts';
+import { RequestFailedError, rethrowAs } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
-import { type AudioSource, tooLarge } from '../source.ts';
+import type { AudioSource } from '../platform/platform.ts';
+import { tooLarge } from '../source.ts';
 import type { RecordingOptions } from '../types.ts';
 import { joinUrl, type Query, withoutQuery } from '../urls.ts';
 import type { Part } from './part.ts';
-import { errorOfRequest } from './poll.ts';
+import { requestErrorClass } from './poll.ts';
 
 type StoredPart = UploadStatus['parts'][number];
 
@@ -24,23 +25,23 @@ export interface UploadSettings {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Where parts go, by their numbers, and until when, in milliseconds since 1970. */
-export type Addresses = ReadonlyMap<number, { readonly url: string; readonly expiresAt: number }>;
+/** Presigned URLs by part number; `expiresAt` is in milliseconds since 1970. */
+export type PartUrls = ReadonlyMap<number, { readonly url: string; readonly expiresAt: number }>;
 
-/** An upload that the service knows: its parts, and what is needed to send and complete them. */
+/** An upload on the server: its parts and what is needed to send and complete them. */
 export interface OpenUpload {
   readonly requestId: string;
   readonly uploadId: string;
   readonly parts: readonly Part[];
-  /** Where the parts go that are still to be sent. */
-  readonly urls: Addresses;
-  /** The ETags of the parts that have arrived before. */
+  /** Where to send the missing parts. */
+  readonly urls: PartUrls;
+  /** The ETags of the parts that the server already has. */
   readonly etags: ReadonlyMap<number, string>;
 }
 
 /**
- * Cuts a recording into parts of `partSize` bytes; the last one is what is left. The smallest part the
- * checks let through makes 1,024 parts of the largest file, far below what the service takes.
+ * Splits a recording into parts of `partSize` bytes, with a shorter last one. The minimum part size makes at most 1,024
+ * parts, far below the limit.
  */
 export function planParts(size: number, partSize: number): Part[] {
   if (size === 0) throw new RequestFailedError('The recording is empty.', { code: 'audio_too_short' });
@@ -52,22 +53,20 @@ export function planParts(size: number, partSize: number): Part[] {
   }));
 }
 
-/** What is said about a recording, as the service's query has it. */
 export function recordingQuery(name: string, options: RecordingOptions): Query {
   const { model, intervalSeconds, channels, label, webhookUrl } = options;
   return { file_name: name, model, interval: intervalSeconds, channels, label, webhook_url: webhookUrl };
 }
 
-/** With the same key a call that is made again, because its answer was lost, is the same request. */
+/** A retried call with the same key does not create a second request. */
 export function idempotencyKey(): Record<string, string> {
-  // Pages without https have no randomUUID. The key is only compared with others of the same caller.
+  // Pages without https have no randomUUID. The key only has to be unique for this caller.
   const random = () => Math.random().toString(36).slice(2);
   return {
     [IDEMPOTENCY_KEY_HEADER]: globalThis.crypto?.randomUUID?.() ?? `${random()}${random()}${random()}`,
   };
 }
 
-/** Begins an upload. */
 export async function initiate(
   context: Context,
   source: AudioSource,
@@ -78,14 +77,14 @@ export async function initiate(
   const query = { part_count: parts.length, ...recordingQuery(source.name, recording) };
   const url = joinUrl(asynchUrl, ASYNCH_PATHS.initiate, query);
   const headers = idempotencyKey();
-  const answer = await context.callWithRetries('Starting the upload', {
+  const response = await context.callWithRetries('Starting the upload', {
     method: 'POST',
     url,
     headers,
     signal,
   });
   const { request_id, upload_id, presigned_urls } = readJson<InitiateResult>(
-    answer,
+    response,
     withoutQuery(url),
     ({ request_id, upload_id, presigned_urls }) =>
       typeof request_id === 'string' &&
@@ -93,11 +92,11 @@ export async function initiate(
       Array.isArray(presigned_urls) &&
       presigned_urls.length === parts.length,
   );
-  const urls = addresses(presigned_urls, asynchUrl);
+  const urls = partUrls(presigned_urls, asynchUrl);
   return { requestId: request_id, uploadId: upload_id, parts, urls, etags: new Map() };
 }
 
-function addresses(presigned: InitiateResult['presigned_urls'], asynchUrl: string): Addresses {
+function partUrls(presigned: InitiateResult['presigned_urls'], asynchUrl: string): PartUrls {
   return new Map(
     presigned.map(({ part_number, url, expires_at = '' }) => {
       const expiresAt = Date.parse(expires_at) || Number.POSITIVE_INFINITY;
@@ -106,50 +105,53 @@ function addresses(presigned: InitiateResult['presigned_urls'], asynchUrl: strin
   );
 }
 
-/** New addresses of the parts that have not arrived: those of some stores work for an hour alone. */
-export async function renewAddresses(
-  context: Context,
-  requestId: string,
-  signal: AbortSignal,
-): Promise<Addresses> {
-  const { presigned_urls } = await askWhatArrived(context, requestId, signal);
-  return addresses(presigned_urls, context.config.asynchUrl);
+/** New URLs for the missing parts: those of some stores expire after an hour. */
+export async function renewUrls(context: Context, requestId: string, signal: AbortSignal): Promise<PartUrls> {
+  const { presigned_urls } = await uploadStatus(context, requestId, signal);
+  return partUrls(presigned_urls, context.config.asynchUrl);
 }
 
-/** Takes up an interrupted upload. Undefined: all of it has arrived, and it was completed. */
+/** Resumes an interrupted upload. Undefined if it was already completed. */
 export async function continueUpload(
   context: Context,
   source: AudioSource,
   requestId: string,
   { partSize, signal }: UploadSettings,
 ): Promise<OpenUpload | undefined> {
-  const known = await failingAs(errorOfRequest, requestId, () => askWhatArrived(context, requestId, signal));
+  const known = await rethrowAs(requestErrorClass, requestId, () => uploadStatus(context, requestId, signal));
   if (known.status !== 'uploading') return undefined;
   const original = originalPartSize(source.size, known, partSize);
   if (Math.ceil(source.size / original) !== known.part_count) throw otherRecording(requestId);
   const parts = planParts(source.size, original);
   for (const stored of known.parts) {
-    if (!(await isOf(context, source, parts[stored.PartNumber - 1], stored))) throw otherRecording(requestId);
+    if (!(await matches(context, source, parts[stored.PartNumber - 1], stored)))
+      throw otherRecording(requestId);
   }
-  context.log.info(`Request ${requestId}: ${known.parts.length} of ${parts.length} parts are there already.`);
+  context.log.info(
+    `Request ${requestId}: ${known.parts.length} of ${parts.length} parts are already uploaded.`,
+  );
   return {
     requestId,
     uploadId: known.upload_id,
     parts,
-    urls: addresses(known.presigned_urls, context.config.asynchUrl),
+    urls: partUrls(known.presigned_urls, context.config.asynchUrl),
     etags: new Map(known.parts.map(({ PartNumber, ETag }) => [PartNumber, ETag])),
   };
 }
 
-async function askWhatArrived(
+async function uploadStatus(
   context: Context,
   requestId: string,
   signal: AbortSignal | undefined,
 ): Promise<UploadStatus> {
   const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.upload}/${requestId}`);
-  const answer = await context.callWithRetries('Asking what has arrived', { method: 'GET', url, signal });
+  const response = await context.callWithRetries('Fetching the upload status', {
+    method: 'GET',
+    url,
+    signal,
+  });
   return readJson<UploadStatus>(
-    answer,
+    response,
     withoutQuery(url),
     ({ upload_id, status, part_count, parts, presigned_urls }) =>
       typeof upload_id === 'string' &&
@@ -160,7 +162,7 @@ async function askWhatArrived(
   );
 }
 
-/** The size the recording was cut by, as what has arrived tells it. */
+/** The part size of an interrupted upload, derived from the parts received. */
 export function originalPartSize(
   size: number,
   { part_count, parts }: Pick<UploadStatus, 'part_count' | 'parts'>,
@@ -173,7 +175,7 @@ export function originalPartSize(
   return Math.ceil(size / preferred) === part_count ? preferred : Math.max(1, Math.ceil(size / part_count));
 }
 
-async function isOf(
+async function matches(
   context: Context,
   source: AudioSource,
   part: Part | undefined,
@@ -187,7 +189,7 @@ async function isOf(
 
 function otherRecording(requestId: string): RequestFailedError {
   return new RequestFailedError(
-    'What has arrived is not a part of this recording. Give the same file, or upload this one without resume.',
+    'The uploaded parts do not match this recording. Pass the same file, or upload this one without resume.',
     { code: 'other_recording', requestId },
   );
 }

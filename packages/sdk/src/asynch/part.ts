@@ -1,15 +1,15 @@
 import { plainEtag } from '@undertone/contract';
 import { RequestFailedError } from '../errors.ts';
-import { type Answer, type Context, refusal } from '../http.ts';
-import type { Md5 } from '../platform/platform.ts';
+import { type Context, type HttpResponse, refusal } from '../http.ts';
+import type { AudioSource, Md5 } from '../platform/platform.ts';
 import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
-import type { AudioSource, PiecePool } from '../source.ts';
+import type { PiecePool } from '../source.ts';
 import { withoutQuery } from '../urls.ts';
 
-/** A part of which nobody takes a byte for this long, or which nobody answers for this long, is sent again. */
+/** A part is resent if no byte is sent and no response arrives for this long. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-/** A stretch of the recording: the bytes from `start` up to `end`. */
+/** The bytes of the recording from `start` up to `end`. */
 export interface Part {
   /** Counts from 1. */
   readonly number: number;
@@ -21,25 +21,31 @@ export interface PartUpload {
   readonly source: AudioSource;
   readonly part: Part;
   readonly url: string;
-  /** PUT when absent. */
+  /** Default: PUT. */
   readonly method?: 'POST';
   readonly headers?: Record<string, string>;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
   readonly pool: PiecePool;
-  /** Told how much of this part has been sent in the present attempt. */
+  /** Called with the bytes of this part sent in the current attempt. */
   readonly onSent: (bytes: number) => void;
 }
 
-/** Sends one part until it is acknowledged as what was sent. Returns its ETag, and what the service answered. */
-export function sendPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
+/** Sends one part until the server acknowledges the same bytes. Returns its ETag and the response. */
+export function sendPart(
+  context: Context,
+  upload: PartUpload,
+): Promise<{ etag: string; response: HttpResponse }> {
   const { part, maxRetries: attempts, signal } = upload;
   const what = upload.method ? 'Sending the recording' : `Part ${part.number}`;
   const retries = { ...ASYNCH_RETRIES, attempts, what, signal };
   return withRetries(context, retries, () => attemptPart(context, upload));
 }
 
-async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag: string; answer: Answer }> {
+async function attemptPart(
+  context: Context,
+  upload: PartUpload,
+): Promise<{ etag: string; response: HttpResponse }> {
   const { source, part, url, method = 'PUT', signal, pool, onSent } = upload;
   const { platform } = context;
   const size = part.end - part.start;
@@ -47,29 +53,29 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
   const idle = new IdleTimeout();
   const reading = new PartReader(upload, md5, idle);
   try {
-    const answer = await context.send({
+    const response = await context.send({
       method,
       url,
       headers: {
         ...upload.headers,
         'content-type': 'application/octet-stream',
-        // A stream has no length of its own, and other object stores require one.
+        // A stream has no length, but object stores require one.
         ...(platform.streamsBodies && { 'content-length': String(size) }),
       },
       body: platform.streamsBodies ? streamOf(reading.bytes()) : await gather(reading.bytes(), size),
       signal,
       timeout: idle.signal,
     });
-    if (answer.status < 200 || answer.status > 299) throw refusal(answer, withoutQuery(url));
+    if (response.status < 200 || response.status > 299) throw refusal(response, withoutQuery(url));
     await source.verify();
     const sent = md5.hex();
-    const etag = acknowledged(answer, sent, part);
+    const etag = acknowledged(response, sent, part);
     if (etag !== null) pool.release(reading.pieces);
     onSent(size);
-    return { etag: etag ?? `"${sent}"`, answer };
+    return { etag: etag ?? `"${sent}"`, response };
   } catch (error) {
     onSent(0);
-    // What went wrong with the file matters more than what the connection made of it.
+    // An error of the file is the cause; that of the connection only follows from it.
     throw reading.failure ?? error;
   } finally {
     idle.stop();
@@ -77,19 +83,19 @@ async function attemptPart(context: Context, upload: PartUpload): Promise<{ etag
 }
 
 /**
- * The ETag of what arrived; an acknowledgement of other bytes is none. One without an ETag (some proxies drop it) is taken for
- * now: the service compares our MD5s with what it stored before it accepts the whole.
+ * The ETag of the part; throws if it is that of other bytes. A missing ETag (some proxies drop it) is accepted for now:
+ * the server compares all MD5s again on completion.
  */
-function acknowledged(answer: Answer, md5: string, part: Part): string | null {
-  const etag = answer.headers.get('etag');
+function acknowledged(response: HttpResponse, md5: string, part: Part): string | null {
+  const etag = response.headers.get('etag');
   if (etag === null || plainEtag(etag) === md5) return etag;
-  // S3 with a key of AWS KMS: the ETag is not the MD5 of what was sent.
-  if (answer.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
+  // S3 with an AWS KMS key: the ETag is not an MD5.
+  if (response.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
   const details = { status: 200, code: 'etag_mismatch' };
-  throw new RequestFailedError(`Part ${part.number} arrived damaged.`, details);
+  throw new RequestFailedError(`Part ${part.number} was corrupted on the way.`, details);
 }
 
-/** Aborts its signal when nothing has moved for a while. */
+/** Aborts its signal after a time without progress. */
 export class IdleTimeout {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -105,7 +111,7 @@ export class IdleTimeout {
 
   restart(): void {
     clearTimeout(this.#timer);
-    // A connection that was cut may still be reading ahead: nobody waits for that any more.
+    // A closed connection may still read ahead; do not restart the timer for it.
     if (!this.#stopped) this.#timer = setTimeout(() => this.#controller.abort(), IDLE_TIMEOUT_MS);
   }
 
@@ -115,7 +121,7 @@ export class IdleTimeout {
   }
 }
 
-/** Reads the bytes of one attempt; remembers their memory, and when it was the file that failed. */
+/** Reads the bytes of one attempt. Keeps their memory for reuse, and the error if the file fails. */
 class PartReader {
   readonly pieces: Uint8Array[] = [];
   failure: unknown;

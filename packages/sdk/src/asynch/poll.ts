@@ -10,19 +10,19 @@ import type { Reporter } from '../progress.ts';
 import type { AsynchResult } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 
-/** Without an interval, the first wait, and how it grows: most recordings are done in seconds. */
+/** The delays without an interval: short at first, because most recordings take only seconds. */
 const PACE = { firstMs: 500, growth: 1.5, longestMs: 5_000 } as const;
 
 export interface PollSettings {
-  /** How often to ask; infinity asks until there is an end. */
+  /** Infinity polls until the request has finished. */
   readonly maxTries: number;
-  /** Undefined: often at first, then less often. */
+  /** Undefined: grows from poll to poll. */
   readonly intervalMs: number | undefined;
   readonly details: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Asks for the result, waiting between two tries, until it is there or the tries are used up. */
+/** Polls until the result is ready or the tries are used up. */
 export async function pollResult(
   context: Context,
   requestId: string,
@@ -30,28 +30,27 @@ export async function pollResult(
   reporter: Reporter,
 ): Promise<AsynchResult> {
   for (let tries = 1; ; tries++) {
-    const answer = await ask(context, requestId, details, signal);
-    if (answer.status === 'completed') {
+    const response = await fetchResult(context, requestId, details, signal);
+    if (response.status === 'completed') {
       reporter.report({ status: 'completed', progress: 1, requestId });
-      return answer;
+      return response;
     }
-    reporter.report({ status: answer.status, progress: answer.progress, requestId });
-    if (tries >= maxTries) throw timedOut(answer, tries, intervalMs);
+    reporter.report({ status: response.status, progress: response.progress, requestId });
+    if (tries >= maxTries) throw timedOut(response, tries, intervalMs);
     await context.platform.sleep(intervalMs ?? pace(tries), signal);
   }
 }
 
-/** A UUID, which is what the upload returns. */
 export function checkRequestId(requestId: unknown): asserts requestId is string {
   if (typeof requestId === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(requestId)) return;
   throw new InvalidRequestIdError(
-    `${JSON.stringify(requestId)} is not a request_id: give the one that asynch.upload returned.`,
+    `${JSON.stringify(requestId)} is not a request_id: pass the one that asynch.upload returned.`,
     { code: 'invalid_request_id' },
   );
 }
 
-/** What a refusal means for somebody who asked about a request. */
-export function errorOfRequest({ status }: RequestFailedError) {
+/** The error class for a refused call about an existing request. */
+export function requestErrorClass({ status }: RequestFailedError) {
   if (status === 404 || status === 410) return InvalidRequestIdError;
   return status === 422 ? PredictionFailedError : RequestFailedError;
 }
@@ -60,7 +59,7 @@ function pace(tries: number): number {
   return Math.min(PACE.longestMs, Math.round(PACE.firstMs * PACE.growth ** (tries - 1)));
 }
 
-async function ask(
+async function fetchResult(
   context: Context,
   requestId: string,
   details: boolean,
@@ -68,14 +67,14 @@ async function ask(
 ): Promise<AsynchResult | PendingResult> {
   const query = { request_id: requestId, details: details ? 'true' : undefined };
   const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.prediction, query);
-  const answer = await context.callWithRetries('Asking for the result', { method: 'GET', url, signal });
+  const response = await context.callWithRetries('Polling for the result', { method: 'GET', url, signal });
   return readJson<AsynchResult | PendingResult>(
-    answer,
+    response,
     withoutQuery(url),
     ({ status, emotions, progress }) =>
       status === 'completed'
         ? Array.isArray(emotions)
-        : answer.status === 202 && typeof progress === 'number',
+        : response.status === 202 && typeof progress === 'number',
   );
 }
 
@@ -86,7 +85,7 @@ function timedOut(
 ) {
   const state = status === 'processing' ? `${Math.floor(progress * 100)} % done` : status;
   const every = intervalMs === undefined ? '' : `, every ${intervalMs} milliseconds`;
-  const asked = `Asked ${tries} times${every}. The request continues: ask again later.`;
+  const asked = `Polled ${tries} times${every}. The request continues: try again later.`;
   const message = `Not finished yet: ${state}.${tries === 1 ? '' : ` ${asked}`}`;
   return new PredictionTimeoutError(message, { code: 'timed_out', requestId: request_id });
 }

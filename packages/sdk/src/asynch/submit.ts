@@ -1,7 +1,8 @@
 import { API_KEY_HEADER, ASYNCH_PATHS, type CompleteResult } from '@undertone/contract';
 import { type Context, readJson } from '../http.ts';
+import type { AudioSource } from '../platform/platform.ts';
 import type { Reporter } from '../progress.ts';
-import { type AudioSource, PiecePool } from '../source.ts';
+import { PiecePool } from '../source.ts';
 import type { RecordingOptions } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 import { idempotencyKey, planParts, recordingQuery } from './open.ts';
@@ -13,7 +14,7 @@ export interface SubmitSettings {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a whole recording in one call; when that breaks off, the service keeps nothing. Returns the request's identifier. */
+/** Sends a recording in one call, which cannot be resumed. Returns the request ID. */
 export async function submitSource(
   context: Context,
   source: AudioSource,
@@ -24,7 +25,7 @@ export async function submitSource(
   const { asynchUrl, apiKey } = context.config;
   const url = joinUrl(asynchUrl, ASYNCH_PATHS.requests, recordingQuery(source.name, recording));
   const totalBytes = source.size;
-  const { answer } = await sendPart(context, {
+  const { response } = await sendPart(context, {
     source,
     part: whole,
     url,
@@ -36,6 +37,6 @@ export async function submitSource(
     onSent: (sentBytes) =>
       reporter.report({ status: 'uploading', progress: sentBytes / totalBytes, sentBytes, totalBytes }),
   });
-  const isRight = ({ request_id }: Record<string, unknown>) => typeof request_id === 'string';
-  return readJson<CompleteResult>(answer, withoutQuery(url), isRight).request_id;
+  const isValid = ({ request_id }: Record<string, unknown>) => typeof request_id === 'string';
+  return readJson<CompleteResult>(response, withoutQuery(url), isValid).request_id;
 }

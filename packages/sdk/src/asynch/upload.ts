@@ -1,29 +1,30 @@
 import { ASYNCH_PATHS, type CompleteResult } from '@undertone/contract';
-import { failingAs, RequestFailedError, UploadFailedError } from '../errors.ts';
+import { RequestFailedError, rethrowAs, UploadFailedError } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
+import type { AudioSource } from '../platform/platform.ts';
 import type { Reporter } from '../progress.ts';
 import { ASYNCH_RETRIES, isRetryable } from '../retry.ts';
-import { type AudioSource, PiecePool } from '../source.ts';
+import { PiecePool } from '../source.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 import {
-  type Addresses,
   continueUpload,
   initiate,
   type OpenUpload,
-  renewAddresses,
+  type PartUrls,
+  renewUrls,
   type UploadSettings,
 } from './open.ts';
 import { type Part, sendPart } from './part.ts';
 
-/** An address that stops working sooner than this is renewed before a part is sent to it. */
-const ADDRESS_MARGIN_MS = 60_000;
+/** A URL that expires sooner than this is renewed before use. */
+const URL_MARGIN_MS = 60_000;
 
-/** A cancelled upload may cost the caller this much more time, no longer. */
+/** Time limit for deleting a failed upload. */
 const CANCEL_TIMEOUT_MS = 5_000;
 
 /**
- * Asks for addresses, sends the parts side by side, and has the service put them together. Returns the request's
- * identifier. An upload that is interrupted stays, to be continued; one that can never succeed is deleted.
+ * Gets presigned URLs, sends the parts concurrently and completes the upload. Returns the request ID. An interrupted
+ * upload stays on the server to be resumed; one that can never succeed is deleted.
  */
 export async function uploadSource(
   context: Context,
@@ -45,8 +46,8 @@ export async function uploadSource(
     context.log.info(`Request ${requestId}: ${opened.parts.length} parts sent.`);
     return requestId;
   } catch (error) {
-    await leave(context, requestId, settings.signal?.aborted ?? false, error);
-    return failingAs(
+    await cleanUp(context, requestId, settings.signal?.aborted ?? false, error);
+    return rethrowAs(
       () => UploadFailedError,
       requestId,
       async () => {
@@ -56,7 +57,6 @@ export async function uploadSource(
   }
 }
 
-/** An upload that is open: sends parts, a few at a time, keeps their ETags, and completes. */
 class Upload {
   readonly #context: Context;
   readonly #source: AudioSource;
@@ -64,7 +64,7 @@ class Upload {
   readonly #settings: UploadSettings;
   readonly #reporter: Reporter;
   readonly #etags: Map<number, string>;
-  #urls: Addresses;
+  #urls: PartUrls;
   readonly #sent = new Map<number, number>();
   readonly #pool = new PiecePool();
   #sentBytes = 0;
@@ -89,7 +89,7 @@ class Upload {
     if (this.#sentBytes > 0) this.#report();
   }
 
-  /** The first part that cannot be sent stops the others. */
+  /** The first part that fails stops the others. */
   async send(parts: readonly Part[]): Promise<void> {
     const stop = new AbortController();
     const { signal } = this.#settings;
@@ -108,41 +108,43 @@ class Upload {
     stop.signal.throwIfAborted();
   }
 
-  /** Parts that the service names as missing or wrong are sent once more, and it is asked again. */
+  /** Resends the parts that the server reports as missing or wrong. */
   async complete(): Promise<void> {
     const { maxRetries } = this.#settings;
     for (let round = 0; ; round++) {
       try {
-        await this.#askToComplete();
+        await this.#callComplete();
         return;
       } catch (error) {
-        const named = namedParts(error);
-        const again = this.#opened.parts.filter((part) => named.has(part.number));
+        const reported = reportedParts(error);
+        const again = this.#opened.parts.filter((part) => reported.has(part.number));
         if (again.length === 0 || round >= maxRetries) throw error;
-        this.#context.log.warn(`Parts ${[...named].join(', ')} did not arrive complete: sending them again.`);
+        this.#context.log.warn(
+          `Parts ${[...reported].join(', ')} are missing or corrupted: sending them again.`,
+        );
         await this.send(again);
       }
     }
   }
 
-  async #askToComplete(): Promise<void> {
+  async #callComplete(): Promise<void> {
     const { requestId: request_id, uploadId: upload_id } = this.#opened;
     const parts = [...this.#etags]
       .sort(([a], [b]) => a - b)
       .map(([number, etag]) => ({ PartNumber: number, ETag: etag }));
     const url = joinUrl(this.#context.config.asynchUrl, ASYNCH_PATHS.complete);
-    const answer = await this.#context.callWithRetries('Completing the upload', {
+    const response = await this.#context.callWithRetries('Completing the upload', {
       method: 'POST',
       url,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ request_id, upload_id, parts }),
       signal: this.#settings.signal,
     });
-    readJson<CompleteResult>(answer, withoutQuery(url), ({ status }) => typeof status === 'string');
+    readJson<CompleteResult>(response, withoutQuery(url), ({ status }) => typeof status === 'string');
   }
 
   async #sendPart(part: Part, signal: AbortSignal): Promise<void> {
-    const url = await this.#addressOf(part, signal);
+    const url = await this.#urlOf(part, signal);
     const { etag } = await sendPart(this.#context, {
       source: this.#source,
       part,
@@ -158,15 +160,15 @@ class Upload {
     this.#etags.set(part.number, etag);
   }
 
-  async #addressOf({ number }: Part, signal: AbortSignal): Promise<string> {
-    const soon = Date.now() + ADDRESS_MARGIN_MS;
+  async #urlOf({ number }: Part, signal: AbortSignal): Promise<string> {
+    const soon = Date.now() + URL_MARGIN_MS;
     if ((this.#urls.get(number)?.expiresAt ?? 0) < soon) {
-      this.#urls = await renewAddresses(this.#context, this.#opened.requestId, signal);
+      this.#urls = await renewUrls(this.#context, this.#opened.requestId, signal);
     }
-    const address = this.#urls.get(number);
-    if (address !== undefined) return address.url;
+    const target = this.#urls.get(number);
+    if (target !== undefined) return target.url;
     const details = { code: 'invalid_answer' };
-    throw new RequestFailedError(`The service gave no address for part ${number}.`, details);
+    throw new RequestFailedError(`The server sent no URL for part ${number}.`, details);
   }
 
   #count(part: Part, bytes: number): void {
@@ -187,13 +189,13 @@ class Upload {
   }
 }
 
-function namedParts(error: unknown): Set<number> {
+function reportedParts(error: unknown): Set<number> {
   const problem = error instanceof RequestFailedError ? error.problem : undefined;
   return new Set([...(problem?.missing_parts ?? []), ...(problem?.wrong_parts ?? [])]);
 }
 
-/** What may succeed later stays on the server until it expires; what never can is deleted as far as possible. */
-async function leave(context: Context, requestId: string, aborted: boolean, error: unknown): Promise<void> {
+/** Keeps an upload that can be resumed; tries to delete one that can never succeed. */
+async function cleanUp(context: Context, requestId: string, aborted: boolean, error: unknown): Promise<void> {
   if (aborted || (error instanceof RequestFailedError && isRetryable(error, ASYNCH_RETRIES))) {
     context.log.info(
       `The upload was interrupted. Continue it within 24 hours with resume: '${requestId}', or delete it with asynch.delete.`,
@@ -204,6 +206,6 @@ async function leave(context: Context, requestId: string, aborted: boolean, erro
   try {
     await context.call({ method: 'DELETE', url, timeout: AbortSignal.timeout(CANCEL_TIMEOUT_MS) });
   } catch (failure) {
-    context.log.warn(`Request ${requestId} could not be cancelled: ${(failure as Error).message}`);
+    context.log.warn(`Request ${requestId} could not be deleted: ${(failure as Error).message}`);
   }
 }

@@ -3,10 +3,10 @@ import { blobSource } from '../source.ts';
 import { PortableMd5 } from './md5.ts';
 import { type Platform, sleep } from './platform.ts';
 
-/** Chunks are handed to the browser's own blob store, which moves to disk, whenever this much has come. */
-const GATHER_BYTES = 8 * 1024 * 1024;
+/** Chunks are combined into Blobs of this size, which the browser can move to disk. */
+const BLOB_BYTES = 8 * 1024 * 1024;
 
-/** A page or a worker: no environment, no paths, no terminal, and bodies that cannot be streamed. */
+/** A page or a web worker: no environment variables, files or terminal, and no streaming of request bodies. */
 export const browserPlatform: Platform = {
   env: () => undefined,
   log: (level, line) => console[level](line),
@@ -15,7 +15,7 @@ export const browserPlatform: Platform = {
   sleep,
   streamsBodies: false,
   openPath: async () => {
-    throw new MissingFileError('A browser cannot open a path: give the File or Blob itself.', {
+    throw new MissingFileError('A browser cannot open a path: pass a File or Blob.', {
       code: 'missing_file',
     });
   },
@@ -26,7 +26,7 @@ export const browserPlatform: Platform = {
     for await (const chunk of chunks) {
       gathered.push(new Uint8Array(chunk));
       bytes += chunk.length;
-      if (bytes < GATHER_BYTES) continue;
+      if (bytes < BLOB_BYTES) continue;
       blobs.push(new Blob(gathered));
       gathered = [];
       bytes = 0;

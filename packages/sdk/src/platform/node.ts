@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { MissingFileError, UndertoneError } from '../errors.ts';
-import { type AudioSource, baseName, fileChanged, newPiece } from '../source.ts';
-import { type Platform, sleep } from './platform.ts';
+import { baseName, fileChanged, newPiece } from '../source.ts';
+import { type AudioSource, type Platform, sleep } from './platform.ts';
 
 /** Node, Bun and Deno. */
 export const nodePlatform: Platform = {
   env: (name) => process.env[name],
-  // Every level goes to stderr: stdout belongs to the program that uses us.
+  // All levels go to stderr: stdout belongs to the program.
   log: (level, line) => (level === 'error' ? console.error(line) : console.warn(line)),
   terminal: () =>
     process.stderr.isTTY
@@ -40,20 +40,20 @@ async function openPath(pathOrUrl: string | URL): Promise<AudioSource> {
     const kind = await stat(path);
     if (kind.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
     handle = await open(path, 'r');
-    // A pipe has no length and can be read once: keep what comes out of it.
+    // A pipe has no length and can be read only once.
     if (!kind.isFile()) return await spool(handle.createReadStream(), baseName(path));
     return await handleSource(handle, baseName(path));
   } catch (error) {
     await handle?.close();
     if (error instanceof UndertoneError) throw error;
-    throw new MissingFileError(`${path} cannot be read: ${whyUnreadable(error)}.`, {
+    throw new MissingFileError(`${path} cannot be read: ${readErrorReason(error)}.`, {
       code: 'missing_file',
       cause: error,
     });
   }
 }
 
-/** The temporary file loses its name at once: not even a crash leaves anyone's voice behind. */
+/** The temporary file is unlinked at once, so that a crash leaves no audio behind. */
 async function spool(chunks: AsyncIterable<Uint8Array>, name: string): Promise<AudioSource> {
   const path = join(tmpdir(), `undertone-${randomUUID()}`);
   const handle = await open(path, 'wx+', 0o600);
@@ -90,10 +90,10 @@ async function handleSource(handle: FileHandle, name: string): Promise<AudioSour
   };
 }
 
-function whyUnreadable(error: unknown): string {
+function readErrorReason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'there is no such file';
   if (code === 'EISDIR') return 'it is a folder, not a file';
-  if (code === 'EACCES' || code === 'EPERM') return 'this user may not read it';
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
   return message;
 }

@@ -15,7 +15,7 @@ type Operation =
   | 'asynch.delete'
   | 'models';
 
-/** The cases that every client is held to, whatever its language. */
+/** Cases shared by the clients in all languages. */
 export interface Cases {
   settings: {
     name: NumberName;
@@ -30,7 +30,7 @@ export interface Cases {
     classifyMaxTries: null;
   };
   environment: Record<'apiKey' | 'baseUrl' | 'discreteUrl' | 'asynchUrl' | 'logLevel', string>;
-  /** Where the calls go, by the constructor's options and the environment variables. */
+  /** The URLs that follow from options and environment variables. */
   addresses: {
     name: string;
     options: ClientOptions;
@@ -51,7 +51,7 @@ export interface Cases {
       name: string;
       operation: Operation;
       route: Route;
-      /** Statuses in turn, the last one for ever; null is the real answer. */
+      /** Statuses in turn, the last one repeated; null is the real response. */
       answers: (number | null | { status: number; retryAfter: string })[];
       settings: { maxRetries?: number; retryAttempts?: number };
       waits: [number, number][];
@@ -75,20 +75,20 @@ export interface Cases {
       problem?: Record<string, number | string>;
     };
   }[];
-  /** What an operation asks the service for, and what it makes of the answer. */
+  /** The call that an operation makes, and its result for a response. */
   operations: {
     name: string;
     operation: Operation;
     options: Record<string, unknown>;
-    /** Absent: the answer of the test server. */
+    /** Default: the response of the test server. */
     answer?: { status: number; headers?: Record<string, string>; body: unknown };
     call: { method: string; path: string; query: Record<string, string>; hasIdempotencyKey: boolean };
-    /** Absent: of no interest. */
+    /** Not checked if absent. */
     result?: unknown;
   }[];
-  /** Options that make no sense. */
+  /** Invalid options. */
   refusals: { operation: Operation; options: Record<string, unknown>; messageContains: string[] }[];
-  /** The part size an interrupted upload was begun with. */
+  /** The original part size of an interrupted upload. */
   resume: {
     name: string;
     size: number;

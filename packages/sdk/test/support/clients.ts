@@ -11,7 +11,7 @@ import { FlakyServer } from './flaky-server.ts';
 
 export const MIB = 1024 ** 2;
 
-/** A client whose waits are noted instead of slept through; everything else is real. */
+/** A client that records its delays instead of sleeping; everything else is real. */
 export function clientWithoutWaits(options: ClientOptions, base: Platform = nodePlatform) {
   const waits: number[] = [];
   const lines: string[] = [];
@@ -42,14 +42,14 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** A file of bytes that are all different from place to place, so that a mixed-up part shows. */
+/** A file whose parts all differ, so that a misplaced part is noticed. */
 export async function temporaryFile(t: TestContext, bytes: number, name = 'talk.wav'): Promise<string> {
   const path = join(await temporaryFolder(t), name);
   await writeFile(path, scrambled(bytes));
   return path;
 }
 
-/** Bytes of a small fixed generator: the same on every run, never the same part twice. */
+/** Deterministic pseudo-random bytes. */
 export function scrambled(length: number): Buffer {
   const words = new Uint32Array(Math.ceil(length / 4));
   let state = 0x9e3779b9;
@@ -62,7 +62,6 @@ export function scrambled(length: number): Buffer {
   return Buffer.from(words.buffer, 0, length);
 }
 
-/** All that an iterator yields. */
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
   for await (const item of items) all.push(item);

@@ -7,7 +7,7 @@ export interface CuttingProxy {
   stop(): Promise<void>;
 }
 
-/** Passes bytes on to a server, but cuts the first `cuts` connections after `afterBytes` bytes towards it. */
+/** A proxy that cuts the first `cuts` connections after `afterBytes` bytes towards the server. */
 export async function cuttingProxy(
   target: () => string,
   { cuts, afterBytes }: { cuts: number; afterBytes: number },

@@ -8,7 +8,7 @@ const NAMES = [
 
 type Variables = Partial<Record<(typeof NAMES)[number], string>>;
 
-/** Runs something with exactly these of our variables set, and puts back what was there. */
+/** Runs a function with exactly these SERVICE_ variables, then restores the previous ones. */
 export async function withEnvironment<T>(variables: Variables, run: () => Promise<T>): Promise<T> {
   const before = NAMES.map((name) => [name, process.env[name]] as const);
   set(NAMES.map((name) => [name, variables[name]] as const));

@@ -9,14 +9,14 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
 export interface Installed {
-  /** A folder whose node_modules holds the package as a user would get it. */
+  /** A folder with the package installed in node_modules, as for a user. */
   readonly folder: string;
   /** The files of the packed tarball. */
   readonly files: string[];
   remove(): Promise<void>;
 }
 
-/** Builds the package, packs it, and installs the tarball into an empty folder, without any registry. */
+/** Builds and packs the package, then installs the tarball offline into an empty folder. */
 export async function installPacked(): Promise<Installed> {
   const base = await mkdtemp(join(tmpdir(), 'undertone-packed-'));
   const [dist, folder] = [join(base, 'dist'), join(base, 'user')];
@@ -35,7 +35,7 @@ export async function installPacked(): Promise<Installed> {
   };
 }
 
-/** Every Node from 20 on, Deno and Bun on the PATH, one of each version, the present one first. */
+/** Every Node from 20 on, Deno and Bun on the PATH, one per version, the current one first. */
 export async function runtimes(): Promise<{ command: string; args: string[]; version: string }[]> {
   const found = new Map([[process.version, { command: process.execPath, args: [] as string[] }]]);
   const { PATH = '' } = process.env;
@@ -54,7 +54,7 @@ export async function runtimes(): Promise<{ command: string; args: string[]; ver
   return [...found].map(([version, runtime]) => ({ version, ...runtime }));
 }
 
-/** Runs the repository's TypeScript compiler over a folder with a tsconfig.json; throws what it complains of. */
+/** Runs the repository's TypeScript compiler on a folder with a tsconfig.json; throws its errors. */
 export async function typeCheck(folder: string): Promise<void> {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   await run(process.execPath, [tsc, '--project', folder]).catch((error: { stdout: string }) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Runs a program in a process of its own that takes its stderr for a terminal; returns all it wrote. */
+/** Runs a program in a child process whose stderr looks like a terminal; returns its output. */
 export async function runOnTerminal(program: string, env: Record<string, string>): Promise<string> {
   const terminal = 'Object.assign(process.stderr, { isTTY: true, columns: 100 });';
   const preload = `data:text/javascript,${encodeURIComponent(terminal)}`;

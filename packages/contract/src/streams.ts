@@ -1,18 +1,19 @@
-/** The subprotocol of streams over WebSocket. */
+/** The WebSocket subprotocol of streams. */
 export const STREAM_PROTOCOL = 'undertone.v1';
-/** Browsers cannot set headers on a WebSocket: they offer the key as one more subprotocol, `apikey.<key>`. */
+/** Browsers cannot set headers on a WebSocket: they send the key as a second subprotocol, `apikey.<key>`. */
 export const KEY_PROTOCOL_PREFIX = 'apikey.';
 
-/** How the samples of a stream are written. */
 export const STREAM_ENCODINGS = ['pcm_s16le', 'pcm_f32le', 'mulaw', 'alaw'] as const;
+
+/** The encoding of the samples in a stream. */
 export type StreamEncoding = (typeof STREAM_ENCODINGS)[number];
 
-/** Why a server closes a stream. */
+/** WebSocket close codes of the server. */
 export const STREAM_CLOSE = {
   done: 1000,
-  /** A message that is neither audio nor a text this side knows. */
+  /** A message that is neither audio nor a known text. */
   badMessage: 1007,
-  /** The key was revoked, or has expired. */
+  /** The key was revoked or has expired. */
   keyRefused: 1008,
   messageTooBig: 1009,
   internal: 1011,

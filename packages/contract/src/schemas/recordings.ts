@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
-import { CHANNEL_MODES, WEBHOOK_TYPES } from '../asynch.ts';
 import { ASYNCH_LIMITS, LIST_LIMIT, MIN_SPEECH_SECONDS } from '../limits.ts';
-import { PENDING_STATES, REQUEST_STATES } from '../states.ts';
+import { CHANNEL_MODES, REQUEST_STATES } from '../recordings.ts';
 import {
   AllPredictions,
   Confidence,
@@ -19,35 +18,35 @@ const Status = Type.Enum([...REQUEST_STATES], { type: 'string' });
 const Progress = Type.Number({
   minimum: 0,
   maximum: 1,
-  description: 'The share of the present state that is done.',
+  description: 'How much of the current state is done, 0 to 1.',
 });
 
-const Label = Type.Union([Type.String(), Type.Null()], { description: "The caller's own name for it." });
+const Label = Type.Union([Type.String(), Type.Null()], { description: 'Your own name for the recording.' });
 
-/** What may be said about a recording, however it is sent. */
 const RECORDING_OPTIONS = {
   model: Type.Optional(ModelName),
   interval: Type.Optional(IntervalSeconds),
-  step: Type.Optional({ ...IntervalSeconds, description: 'The same as `interval`.' }),
+  step: Type.Optional({ ...IntervalSeconds, description: 'Same as `interval`.' }),
   label: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: ASYNCH_LIMITS.maxLabelLength,
-      description: 'Your own name for it, shown in lists and webhooks.',
+      description: 'Your own name for the recording, shown in lists and webhooks.',
     }),
   ),
   channels: Type.Optional(
     Type.Enum([...CHANNEL_MODES], {
       type: 'string',
       default: CHANNEL_MODES[0],
-      description: `\`separate\` hears each channel apart, up to ${ASYNCH_LIMITS.maxChannels}.`,
+      description: `\`separate\` analyses each channel separately, up to ${ASYNCH_LIMITS.maxChannels}.`,
     }),
   ),
   webhook_url: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: ASYNCH_LIMITS.maxWebhookUrlLength,
-      description: 'Where to tell that it is done (Standard Webhooks). https, and no private address.',
+      description:
+        'Notified when the request has finished (Standard Webhooks). An https URL with a public address.',
     }),
   ),
 };
@@ -58,7 +57,7 @@ export const InitiateQuery = Type.Object({
   ...RECORDING_OPTIONS,
 });
 
-/** Of a whole recording in one call. */
+/** Sends a whole recording in one call. */
 export const SendQuery = Type.Object({
   file_name: Type.Optional(Type.String({ maxLength: ASYNCH_LIMITS.maxFileNameLength })),
   ...RECORDING_OPTIONS,
@@ -67,9 +66,9 @@ export const SendQuery = Type.Object({
 const PresignedUrls = Type.Array(
   Type.Object({
     part_number: PartNumber,
-    url: Type.String({ description: 'Where to PUT this part; no key is needed.' }),
+    url: Type.String({ description: 'Where to PUT this part; needs no API key.' }),
     expires_at: Type.Optional(
-      Type.String({ description: 'When this address stops working, where that is earlier. ISO 8601.' }),
+      Type.String({ description: 'When this URL expires, if earlier than the others. ISO 8601.' }),
     ),
   }),
 );
@@ -79,9 +78,9 @@ export const InitiateResult = Type.Object(
     request_id: RequestId,
     upload_id: Type.String(),
     presigned_urls: PresignedUrls,
-    expires_at: Type.String({ description: 'When the addresses stop working, ISO 8601.' }),
+    expires_at: Type.String({ description: 'When the URLs expire, ISO 8601.' }),
   },
-  { $id: 'InitiateResult', description: 'Where to send the parts of a recording.' },
+  { $id: 'InitiateResult', description: 'Where to upload the parts of a recording.' },
 );
 
 export const UploadStatus = Type.Object(
@@ -93,15 +92,15 @@ export const UploadStatus = Type.Object(
     parts: Type.Array(
       Type.Object({
         PartNumber,
-        ETag: Type.String({ description: 'Name it in complete.' }),
+        ETag: Type.String({ description: 'Send it in the complete call.' }),
         bytes: Type.Integer(),
       }),
-      { description: 'What has arrived.' },
+      { description: 'The parts received so far.' },
     ),
-    presigned_urls: { ...PresignedUrls, description: 'Where to send the parts that are missing.' },
+    presigned_urls: { ...PresignedUrls, description: 'Where to upload the missing parts.' },
     expires_at: Type.String({ description: 'ISO 8601.' }),
   },
-  { $id: 'UploadStatus', description: 'What an interrupted upload still needs.' },
+  { $id: 'UploadStatus', description: 'The state of an interrupted upload.' },
 );
 
 export const CompleteBody = Type.Object(
@@ -113,7 +112,7 @@ export const CompleteBody = Type.Object(
         PartNumber,
         ETag: Type.String({
           maxLength: 100,
-          description: 'As the part was acknowledged with, quotes included.',
+          description: 'The ETag from the response to the part, including quotes.',
         }),
       }),
       { minItems: 1, maxItems: ASYNCH_LIMITS.maxParts },
@@ -132,7 +131,7 @@ export const PredictionQuery = Type.Object({
   details: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'Adds times, speech, all probabilities and segments to the answer.',
+      description: 'Adds times, speech, all confidences and segments to the result.',
     }),
   ),
 });
@@ -140,72 +139,75 @@ export const PredictionQuery = Type.Object({
 export const PendingResult = Type.Object(
   {
     request_id: RequestId,
-    status: Type.Enum([...PENDING_STATES], { type: 'string' }),
+    status: Type.Enum(['uploading', 'queued', 'processing'], { type: 'string' }),
     progress: Progress,
   },
-  { $id: 'PendingResult', description: 'The result is still to come.' },
+  { $id: 'PendingResult', description: 'The result is not ready yet.' },
 );
 
-const Seconds = Type.Number({ minimum: 0, description: 'From the start of the recording.' });
-const SpeechSeconds = Type.Number({ minimum: 0, description: 'How much of it is speech.' });
+const Seconds = Type.Number({ minimum: 0, description: 'Seconds from the start of the recording.' });
+const SpeechSeconds = Type.Number({ minimum: 0, description: 'Seconds of speech.' });
 const Channel = Type.Integer({ minimum: 0, maximum: ASYNCH_LIMITS.maxChannels - 1 });
 
 export const TimelineElement = Type.Object(
   {
     t: Timestamp,
-    channel: Type.Optional({ ...Channel, description: 'With `channels=separate`.' }),
+    channel: Type.Optional({ ...Channel, description: 'The channel, from 0; with `channels=separate`.' }),
     emotion: EmotionName,
     confidence: Confidence,
-    start: Type.Optional({ ...Seconds, description: 'With `details`: where the step begins, in seconds.' }),
-    end: Type.Optional({ ...Seconds, description: 'With `details`: where it ends.' }),
-    speech_seconds: Type.Optional({ ...SpeechSeconds, description: 'With `details`: speech in the step.' }),
+    start: Type.Optional({ ...Seconds, description: 'With `details`: start of the step, in seconds.' }),
+    end: Type.Optional({ ...Seconds, description: 'With `details`: end of the step, in seconds.' }),
+    speech_seconds: Type.Optional({
+      ...SpeechSeconds,
+      description: 'With `details`: seconds of speech in the step.',
+    }),
     speech: Type.Optional(
       Type.Boolean({
-        description: `With \`details\`: whether that is ${MIN_SPEECH_SECONDS} s or more. If not, the emotion says nothing.`,
+        description: `With \`details\`: whether the step has at least ${MIN_SPEECH_SECONDS} s of speech. If false, ignore the emotion.`,
       }),
     ),
     all_predictions: Type.Optional(AllPredictions),
   },
-  { description: 'What one step of the recording was heard as. Ordered by time, then channel.' },
+  { description: 'The emotion of one step of a long recording.' },
 );
 
 export const Segment = Type.Object(
   {
-    channel: { ...Channel, description: '0 where channels were mixed.' },
+    channel: { ...Channel, description: '0 if the channels were mixed.' },
     start: Seconds,
     end: Seconds,
-    emotion: Type.Union([EmotionName, Type.Null()], { description: 'Null: no speech.' }),
-    confidence: { ...Confidence, description: 'The mean over its steps, weighted by their length.' },
+    emotion: Type.Union([EmotionName, Type.Null()], { description: 'Null if there is no speech.' }),
+    confidence: { ...Confidence, description: 'The mean over its steps, weighted by their duration.' },
     speech_seconds: SpeechSeconds,
   },
-  { description: 'Neighbouring steps of one channel with one emotion, joined.' },
+  { description: 'Consecutive steps of one channel with the same emotion, merged.' },
 );
 
 export const AsynchResult = Type.Object(
   {
     request_id: RequestId,
     status: Type.Literal('completed', { type: 'string' }),
-    emotions: Type.Array(TimelineElement),
-    model: Type.Optional(Type.String({ description: 'With `details`: the model that answered.' })),
-    weights: Type.Optional(Type.String({ description: 'With `details`: its weights.' })),
+    emotions: Type.Array(TimelineElement, { description: 'Ordered by time, then channel.' }),
+    model: Type.Optional(Type.String({ description: 'With `details`: the model used.' })),
+    weights: Type.Optional(Type.String({ description: 'With `details`: the weights of the model.' })),
     duration_seconds: Type.Optional(
-      Type.Number({ description: 'With `details`: how long the recording is.' }),
+      Type.Number({ description: 'With `details`: the length of the recording.' }),
     ),
     expires_at: Type.Optional(
-      Type.String({ description: 'With `details`: when this result is erased, ISO 8601.' }),
+      Type.String({ description: 'With `details`: when this result will be erased, ISO 8601.' }),
     ),
     segments: Type.Optional(Type.Array(Segment, { description: 'With `details`.' })),
   },
-  { $id: 'AsynchResult', description: 'The time line of a recording.' },
+  { $id: 'AsynchResult', description: 'The timeline of a long recording.' },
 );
 
 export const ListQuery = Type.Object({
-  status: Type.Optional({ ...Status, description: 'Only those in this state.' }),
+  status: Type.Optional({ ...Status, description: 'Only requests in this state.' }),
   limit: Type.Optional(
     Type.Integer({ minimum: LIST_LIMIT.min, maximum: LIST_LIMIT.max, default: LIST_LIMIT.default }),
   ),
   cursor: Type.Optional(
-    Type.String({ maxLength: 200, description: 'The `next_cursor` of the page before.' }),
+    Type.String({ maxLength: 200, description: 'The `next_cursor` of the previous page.' }),
   ),
 });
 
@@ -217,34 +219,38 @@ export const RequestSummary = Type.Object({
   created_at: Type.String({ description: 'ISO 8601.' }),
   expires_at: Type.String({ description: 'ISO 8601.' }),
   duration_seconds: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Null until the recording has been read.',
+    description: 'Null until the recording has been decoded.',
   }),
 });
 
 export const RequestList = Type.Object(
   {
     requests: Type.Array(RequestSummary),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Null on the last page.' }),
+    next_cursor: Type.Union([Type.String(), Type.Null()], {
+      description: 'Pass it as `cursor` for the next page; null on the last one.',
+    }),
   },
   { $id: 'RequestList', description: 'The requests of this key, newest first.' },
 );
 
 export const WebhookSecret = Type.Object(
-  { secret: Type.String({ pattern: '^whsec_', description: 'What webhooks to this key are signed with.' }) },
+  {
+    secret: Type.String({ pattern: '^whsec_', description: 'The signing secret for webhooks of this key.' }),
+  },
   { $id: 'WebhookSecret' },
 );
 
 export const WebhookEvent = Type.Object(
   {
-    type: Type.Enum([...WEBHOOK_TYPES], { type: 'string' }),
-    timestamp: Type.String({ description: 'When it happened, ISO 8601.' }),
+    type: Type.Enum(['request.completed', 'request.failed'], { type: 'string' }),
+    timestamp: Type.String({ description: 'Time of the event, ISO 8601.' }),
     data: Type.Object({
       request_id: RequestId,
       label: Label,
       status: Type.Enum(['completed', 'failed'], { type: 'string' }),
     }),
   },
-  { $id: 'WebhookEvent', description: 'What a webhook is sent. Ask for the result with the request_id.' },
+  { $id: 'WebhookEvent', description: 'The body of a webhook. Fetch the result with its request_id.' },
 );
 
 export const StatusQuery = Type.Object({
@@ -272,34 +278,34 @@ export const StatusResult = Type.Object(
           confidence: Confidence,
           all_predictions: Type.Optional(AllPredictions),
         }),
-        { description: 'When completed.' },
+        { description: 'If completed.' },
       ),
     ),
-    error: Type.Optional(Type.String({ description: 'When failed: why.' })),
-    error_code: Type.Optional(
-      Type.String({ description: 'When failed: the code of the cause, in capitals.' }),
-    ),
+    error: Type.Optional(Type.String({ description: 'If failed: the reason.' })),
+    error_code: Type.Optional(Type.String({ description: 'If failed: the error code, in upper case.' })),
   },
-  { $id: 'StatusResult', description: 'A request as the second generation of existing clients reads it.' },
+  { $id: 'StatusResult', description: 'A request in the format of existing second-generation clients.' },
 );
 
 const Limit = (description: string) =>
-  Type.Union([Type.Integer(), Type.Null()], { description: `${description}; null is no limit.` });
+  Type.Union([Type.Integer(), Type.Null()], { description: `${description}; null means no limit.` });
 
 export const RateLimitStatus = Type.Object(
   {
     policy_name: Type.String(),
     limits: Type.Object({
-      requests_per_minute: Limit('Requests a minute'),
+      requests_per_minute: Limit('Requests per minute'),
       max_audio_size_mb: Type.Integer(),
       max_audio_duration_seconds: Type.Integer(),
-      max_concurrent_requests: Type.Integer({ description: 'Short recordings in flight, of all keys.' }),
+      max_concurrent_requests: Type.Integer({
+        description: 'Concurrent short recordings, all keys together.',
+      }),
       max_concurrent_streams: Limit('Open streams'),
     }),
     current_usage: Type.Object({
-      requests_per_minute: Limit('Requests that the limit counts now'),
+      requests_per_minute: Limit('Requests currently counted against the limit'),
       concurrent_streams: Type.Integer(),
     }),
   },
-  { $id: 'RateLimitStatus', description: 'What this key may do, and what it is doing.' },
+  { $id: 'RateLimitStatus', description: 'The limits of this key and their current usage.' },
 );

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ERROR_CODES } from '../errors.ts';
 import { SAMPLE_RATE, STREAM_LIMITS } from '../limits.ts';
-import { STREAM_ENCODINGS } from '../streaming.ts';
+import { STREAM_ENCODINGS } from '../streams.ts';
 import { AllPredictions, Confidence, EmotionName, ModelName, Timestamp } from './common.ts';
 
 const { intervalSeconds, maxChannels } = STREAM_LIMITS;
@@ -15,19 +15,19 @@ const SampleRate = Type.Integer({
 const Encoding = Type.Enum([...STREAM_ENCODINGS], {
   type: 'string',
   default: STREAM_ENCODINGS[0],
-  description: 'How each sample is written.',
+  description: 'The encoding of each sample.',
 });
 const Channels = Type.Integer({
   minimum: 1,
   maximum: maxChannels,
   default: 1,
-  description: 'Interleaved; each is heard apart.',
+  description: 'Interleaved; each channel is analysed separately.',
 });
 const Interval = Type.Integer({
   minimum: intervalSeconds.min,
   maximum: intervalSeconds.max,
   default: intervalSeconds.default,
-  description: 'Seconds between two answers.',
+  description: 'Seconds between two predictions.',
 });
 
 export const StreamQuery = Type.Object({
@@ -41,27 +41,29 @@ export const StreamQuery = Type.Object({
 export const StreamReady = Type.Object(
   {
     type: Type.Literal('ready'),
-    session_id: Type.String({ description: 'Names this stream in logs and in questions to the operator.' }),
+    session_id: Type.String({
+      description: 'The ID of this stream in the logs. Quote it when you ask for help.',
+    }),
     model: ModelName,
     sample_rate: SampleRate,
     encoding: Encoding,
     channels: Channels,
     interval: Interval,
   },
-  { $id: 'StreamReady', description: 'The first message: what the server takes the audio to be.' },
+  { $id: 'StreamReady', description: 'The first message: the audio format the server expects.' },
 );
 
 export const StreamPrediction = Type.Object(
   {
     type: Type.Literal('prediction'),
     t: Timestamp,
-    start: Type.Number({ description: 'Where the window begins, in seconds from the start of the stream.' }),
-    end: Type.Number({ description: 'Where it ends.' }),
+    start: Type.Number({ description: 'Start of the window, in seconds from the start of the stream.' }),
+    end: Type.Number({ description: 'End of the window, in seconds.' }),
     channel: Type.Integer({ minimum: 0, maximum: maxChannels - 1 }),
     main_emotion: EmotionName,
     confidence: Confidence,
     all_predictions: AllPredictions,
-    speech_seconds: Type.Number({ description: 'How much of the window is speech.' }),
+    speech_seconds: Type.Number({ description: 'Seconds of speech in the window.' }),
   },
   { $id: 'StreamPrediction', description: 'The emotion in the last 5 seconds of one channel.' },
 );
@@ -70,9 +72,9 @@ export const StreamError = Type.Object(
   {
     type: Type.Literal('error'),
     code: Type.Enum([...ERROR_CODES, 'going_away'], { type: 'string' }),
-    detail: Type.String({ description: 'What happened, and what to do next.' }),
+    detail: Type.String({ description: 'What happened and what to do next.' }),
   },
-  { $id: 'StreamError', description: 'The last message before the server closes a stream that is not done.' },
+  { $id: 'StreamError', description: 'The last message before the server closes an unfinished stream.' },
 );
 
 export const StreamDone = Type.Object(
@@ -82,5 +84,5 @@ export const StreamDone = Type.Object(
 
 export const StreamEnd = Type.Object(
   { type: Type.Literal('end') },
-  { $id: 'StreamEnd', description: 'The only text a client sends: there is no more audio.' },
+  { $id: 'StreamEnd', description: 'The only text message a client sends: the audio is complete.' },
 );
