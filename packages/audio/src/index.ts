@@ -7,6 +7,7 @@ export { Ffmpeg, type FfmpegOptions } from './ffmpeg/ffmpeg.ts';
 export { findFfmpeg } from './ffmpeg/find.ts';
 export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
 export { resampleAll } from './resample/resample.ts';
+export { RingBuffer } from './ring-buffer.ts';
 export { readSamplesJson } from './samples-json.ts';
 export { hasNoSpeech } from './silence.ts';
 export { openSound, SNIFF_BYTES, type Sound, sniff } from './sound.ts';
