@@ -17,7 +17,8 @@ import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { eraseOldCopies } from './stores/sqlite/database.ts';
-import { Streams, type StreamTimes } from './streams/registry.ts';
+import { Streams } from './streams/registry.ts';
+import type { StreamTimes } from './streams/session.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
 /**

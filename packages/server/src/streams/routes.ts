@@ -15,8 +15,7 @@ import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
 import { STREAM_OPERATION } from './describe.ts';
-import { StreamSession } from './session.ts';
-import { streamFormat } from './windows.ts';
+import { WebSocketSession } from './websocket-session.ts';
 
 /** Live audio over WebSocket. */
 export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
@@ -28,23 +27,20 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     exposeHeadRoute: false,
     ...STREAM_OPERATION,
     schema: { ...STREAM_OPERATION.schema, querystring: StreamQuery },
-    // Before the upgrade: who is refused here still gets an HTTP answer.
+    // Runs before the upgrade, so a refusal is still an HTTP response.
     preHandler: async (request) => {
       requireModel(classifier, request.query.model);
       if (!request.ws || request.caller === null) return;
-      const leave = streams.takePlace(request.caller.id);
+      const releaseSlot = streams.reserveSlot(request.caller.id);
       const { socket } = request.raw;
-      if (socket.destroyed) leave();
-      else socket.once('close', leave);
+      if (socket.destroyed) releaseSlot();
+      else socket.once('close', releaseSlot);
     },
     handler: async () => {
-      throw new ProblemError('bad_request', 'This path speaks WebSocket: ask for an upgrade.');
+      throw new ProblemError('bad_request', 'This path accepts WebSocket connections only.');
     },
     wsHandler: async (socket, request: FastifyRequest) => {
-      const ready = readyMessage(request.id, request.query as Query);
-      const session = new StreamSession(socket, {
-        ready,
-        format: streamFormat(ready.encoding, ready.sample_rate, ready.channels),
+      const session = new WebSocketSession(socket, readyMessage(request.id, request.query as Query), {
         classifier,
         metrics,
         recheckKey: rechecks(authenticator, keyOf(request) ?? ''),

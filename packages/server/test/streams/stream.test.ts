@@ -328,7 +328,7 @@ describe('those who run the server', () => {
     await stopping.app.close();
     assert.deepEqual(await client.closed, { code: 1012, reason: 'going_away' });
     assert.ok(Value.Check(schemas.StreamError, client.messages.at(-1)));
-    assert.throws(() => stopping.services.streams.takePlace('anybody'), /stopping/);
+    assert.throws(() => stopping.services.streams.reserveSlot('anybody'), /stopping/);
   });
 
   test('a stream is one log line, without its query, its key or anything that was said', async () => {
