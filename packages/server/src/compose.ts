@@ -9,10 +9,9 @@ import { buildApp } from './app.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { TokenBuckets } from './http/rate-limit.ts';
 import { Metrics } from './operators/metrics.ts';
-import { AsynchMetrics } from './recordings/metrics.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
-import { AsynchProcessor, type ProcessorTimes } from './recordings/worker.ts';
+import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
@@ -40,7 +39,7 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
-  readonly processorTimes?: Partial<ProcessorTimes>;
+  readonly processorTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
   readonly now?: () => number;
@@ -50,8 +49,8 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
   const { settings, logger, classifier, metrics, stopping, now } = parts;
   const { requests, keys, blobs, presigner, shared } = parts.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
-  const asynchMetrics = new AsynchMetrics(metrics, requests);
   metrics.watchClassifier(classifier);
+  metrics.watchRequests(() => requests.countByState());
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
@@ -62,15 +61,15 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     store: parts.stores.webhooks,
     allowPrivate: settings.webhookPrivate,
     presigner,
-    metrics: asynchMetrics,
+    metrics,
     logger,
     ...(parts.webhookTimes && { times: parts.webhookTimes }),
   });
-  const processor = new AsynchProcessor({
+  const processor = new RecordingWorker({
     requests,
     blobs,
     classifier,
-    metrics: asynchMetrics,
+    metrics,
     logger,
     onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
@@ -80,7 +79,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
   const uploads = new Uploads({
     requests,
     blobs,
-    metrics: asynchMetrics,
+    metrics,
     timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
     onQueued: () => processor.wake(),
@@ -91,16 +90,16 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
-    also: async () => {
-      if (shared === undefined) await eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000);
-    },
+    eraseOldCopies:
+      shared === undefined
+        ? () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000)
+        : undefined,
     ...(now && { now }),
   });
   const services: Services = {
     settings,
     logger,
     metrics,
-    asynchMetrics,
     classifier,
     authenticator,
     makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
@@ -164,7 +163,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   if (settings.role !== 'api') {
     processor.start();
     webhooks.start();
-    stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.drop(id) });
+    stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.cancel(id) });
   }
   sweep.start();
 

@@ -106,8 +106,8 @@ class SocketIoSession extends StreamSession {
   #queuedBytes = 0;
   #lastTask: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, options: SocketIoOptions) {
-    const { classifier, metrics, logger, streams, authenticator } = options;
+  constructor(socket: Socket, services: Services) {
+    const { classifier, metrics, logger, streams, authenticator } = services;
     // The middleware above has checked that the key is a string, and valid.
     const recheckKey = rechecks(authenticator, socket.handshake.auth['api_key'] as string);
     super({ classifier, metrics, logger, times: streams.times, recheckKey });

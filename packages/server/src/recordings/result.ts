@@ -5,15 +5,14 @@ import {
   type DetailedResult,
   formatTimestamp,
   MIN_SPEECH_SECONDS,
-  parseTimestamp,
   type Segment,
 } from '@undertone/contract';
 import { toResult } from '../prediction.ts';
 import type { AsynchRequest } from '../stores/request-store.ts';
 
 /**
- * What is stored of a finished request is a text of two lines: the answer of `GET /prediction`, and the same with
- * `details=true`. Both are sent as they are. Results stored before version 2.1 have the first line alone.
+ * A stored result is two lines of JSON: the answer of `GET /prediction`, and the answer with `details=true`. Either is
+ * sent as it is, never parsed or written again, however long the recording was.
  */
 export function writeResult(
   request: AsynchRequest,
@@ -22,18 +21,18 @@ export function writeResult(
 ): string {
   const { id: request_id, model } = request;
   const emotions = steps.map((step): DetailedElement => {
-    const heard = toResult(step.models[model] as Record<string, number>);
+    const result = toResult(step.models[model] as Record<string, number>);
     const speech_seconds = Number(step.speechSeconds.toFixed(2));
     return {
       t: formatTimestamp(step.startSeconds),
       ...(request.channels === 'separate' && { channel: step.channel }),
-      emotion: heard.main_emotion,
-      confidence: heard.confidence,
+      emotion: result.main_emotion,
+      confidence: result.confidence,
       start: step.startSeconds,
       end: Number(step.endSeconds.toFixed(3)),
       speech_seconds,
       speech: speech_seconds >= MIN_SPEECH_SECONDS,
-      all_predictions: heard.all_predictions,
+      all_predictions: result.all_predictions,
     };
   });
   const plain: AsynchResult = {
@@ -59,41 +58,17 @@ export function writeResult(
   return `${JSON.stringify(plain)}\n${JSON.stringify(detailed)}`;
 }
 
-/** The text of the answer: neither parsed nor written again, however long the time line is. */
-export function answerOf(stored: string, request: AsynchRequest, { details }: { details: boolean }): string {
-  const end = stored.indexOf('\n');
-  if (!details) return end < 0 ? stored : stored.slice(0, end);
-  return end < 0 ? JSON.stringify(detailsOf(stored, request)) : stored.slice(end + 1);
+export function answerOf(stored: string, { details }: { details: boolean }): string {
+  const [plain = '', detailed = plain] = stored.split('\n');
+  return details ? detailed : plain;
 }
 
-/** The answer with all details, to be told in other words. */
-export function detailsOf(stored: string, request: AsynchRequest): DetailedResult {
-  const end = stored.indexOf('\n');
-  return end < 0 ? completed(JSON.parse(stored), request) : JSON.parse(stored.slice(end + 1));
+/** Parsed, for clients that expect other shapes. */
+export function detailsOf(stored: string): DetailedResult {
+  return JSON.parse(answerOf(stored, { details: true }));
 }
 
-/** An answer that was stored before version 2.1. How much of a step is speech was not kept then. */
-function completed(
-  answer: AsynchResult,
-  { model, intervalSeconds, expiresAt }: AsynchRequest,
-): DetailedResult {
-  const emotions = answer.emotions.map((element) => {
-    const start = parseTimestamp(element.t);
-    const end = start + intervalSeconds;
-    return { ...element, start, end, speech_seconds: intervalSeconds, speech: true } as DetailedElement;
-  });
-  return {
-    ...answer,
-    model,
-    weights: 'unknown',
-    duration_seconds: emotions.at(-1)?.end ?? 0,
-    expires_at: new Date(expiresAt).toISOString(),
-    emotions,
-    segments: segmentsOf(emotions),
-  };
-}
-
-/** Neighbouring steps of a channel with one emotion, joined; steps without speech have none. By start, then channel. */
+/** Joins neighbouring steps of a channel that have the same emotion; without speech it is null. By start, then channel. */
 export function segmentsOf(elements: readonly DetailedElement[]): Segment[] {
   const segments: Segment[] = [];
   const open = new Map<number, Segment>();
