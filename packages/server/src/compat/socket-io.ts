@@ -26,7 +26,7 @@ const MAX_QUEUED_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
 /** A connection has so long to say who it is. */
 const CONNECT_WITHIN_MS = 10_000;
 
-export function isSocketIo({ url = '' }: IncomingMessage): boolean {
+function isSocketIo({ url = '' }: IncomingMessage): boolean {
   return url.startsWith(PATHS.socketIo);
 }
 
@@ -45,6 +45,12 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
     ...(settings.corsOrigins.length > 0 && {
       cors: { origin: settings.corsOrigins.includes('*') ? '*' : [...settings.corsOrigins] },
     }),
+  });
+  const otherListeners = app.server.listeners('upgrade');
+  app.server.removeAllListeners('upgrade');
+  app.server.on('upgrade', (request: IncomingMessage, ...rest) => {
+    if (isSocketIo(request)) return;
+    for (const listener of otherListeners) listener.call(app.server, request, ...rest);
   });
   io.attach(app.server);
 
