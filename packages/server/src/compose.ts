@@ -39,7 +39,7 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
-  readonly processorTimes?: Partial<WorkerTimes>;
+  readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
   readonly now?: () => number;
@@ -65,7 +65,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     ...(parts.webhookTimes && { times: parts.webhookTimes }),
   });
-  const processor = new RecordingWorker({
+  const worker = new RecordingWorker({
     requests,
     blobs,
     classifier,
@@ -73,7 +73,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
-    ...(parts.processorTimes && { times: parts.processorTimes }),
+    ...(parts.workerTimes && { times: parts.workerTimes }),
   });
   const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
   const uploads = new Uploads({
@@ -82,7 +82,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     metrics,
     timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
-    onQueued: () => processor.wake(),
+    onQueued: () => worker.wake(),
   });
   const sweep = new Sweep({
     requests,
@@ -107,7 +107,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     blobs,
     presigner,
     uploads,
-    processor,
+    worker,
     streams,
     webhooks,
     bodyTimeouts,
@@ -159,11 +159,11 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });
-  const { processor, webhooks } = services;
+  const { worker, webhooks } = services;
   if (settings.role !== 'api') {
-    processor.start();
+    worker.start();
     webhooks.start();
-    stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.cancel(id) });
+    stores.shared?.listen({ queued: () => worker.wake(), over: (id) => worker.cancel(id) });
   }
   sweep.start();
 
@@ -194,7 +194,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
       const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
-      await Promise.all([processor.stop(), webhooks.stop(), sweep.stop()]);
+      await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
       await cleanUp.disposeAsync();

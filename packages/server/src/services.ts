@@ -25,7 +25,7 @@ export interface Services {
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
   readonly uploads: Uploads;
-  readonly processor: RecordingWorker;
+  readonly worker: RecordingWorker;
   readonly streams: Streams;
   readonly webhooks: Webhooks;
   readonly bodyTimeouts: {

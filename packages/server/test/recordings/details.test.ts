@@ -20,7 +20,7 @@ import { segmentsOf } from '../../src/recordings/result.ts';
 
 const service = await testApp();
 const client = await AsynchClient.of(service);
-service.services.processor.start();
+service.services.worker.start();
 
 async function detailed(requestId: string): Promise<DetailedResult> {
   await client.result(requestId);

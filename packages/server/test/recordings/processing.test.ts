@@ -19,9 +19,9 @@ import { toResult } from '../../src/index.ts';
 const ffmpegPath = await findFfmpeg();
 const classifier = await Classifier.start({ workers: 1 });
 after(() => classifier.close());
-const service = await testApp({}, { classifier, processorTimes: { renewEveryMs: 100 } });
+const service = await testApp({}, { classifier, workerTimes: { renewEveryMs: 100 } });
 const client = await AsynchClient.of(service);
-service.services.processor.start();
+service.services.worker.start();
 
 /** Real voices, repeated to the requested length. */
 async function voices(seconds: number): Promise<Buffer> {
@@ -163,7 +163,7 @@ describe('an unusable recording', () => {
 
   test('in a format that needs ffmpeg, without ffmpeg: fails as unreadable, with the reason', async () => {
     const bare = await testApp();
-    bare.services.processor.start();
+    bare.services.worker.start();
     const bareClient = await AsynchClient.of(bare);
     const id = await bareClient.upload(Buffer.concat([Buffer.from('OggS'), randomBytes(5000)]));
     const problem = await problemOf(await bareClient.settled(id), 'unreadable_audio');
@@ -214,7 +214,7 @@ describe('during processing', () => {
   test('a stop requeues the request without counting an attempt', async () => {
     const id = await client.upload(long);
     await processing(id);
-    await service.services.processor.stop();
+    await service.services.worker.stop();
     const { status } = (await (await client.prediction(id)).json()) as { status: string };
     assert.equal(status, 'queued');
     const claim = await service.stores.requests.claim({ leaseMs: 1, running: [] });
@@ -227,7 +227,7 @@ testEmbedded('with a full inference queue a recording waits instead of failing',
   const narrow = await Classifier.start({ workers: 1, queueLimit: 1 });
   after(() => narrow.close());
   const busy = await testApp({ SERVICE_ASYNCH_JOBS: '3' }, { classifier: narrow });
-  busy.services.processor.start();
+  busy.services.worker.start();
   const busyClient = await AsynchClient.of(busy);
   const ids = await Promise.all([1, 2, 3].map(() => busyClient.upload(wav({ seconds: 21 }))));
   for (const id of ids) assert.equal((await busyClient.result(id)).emotions.length, 5);

@@ -56,7 +56,7 @@ describe('stored data', () => {
     await client.complete(upload);
     assert.deepEqual(await filesOf(service.dataDir), stored);
 
-    service.services.processor.start();
+    service.services.worker.start();
     const result = await client.result(upload.request_id);
     await eventually(async () => (await service.stores.blobs.groups()).length === 0);
     assert.deepEqual(await client.result(upload.request_id), result, 'the result is kept');
@@ -68,7 +68,7 @@ describe('stored data', () => {
 
   test('of a deleted request only its id, for a day, to answer a second DELETE', async () => {
     const { service, client, clock } = await timed();
-    service.services.processor.start();
+    service.services.worker.start();
     const id = await client.upload(wav({ seconds: 6 }));
     const result = await client.result(id);
     await client.delete(id);
@@ -99,7 +99,7 @@ describe('stored data', () => {
     };
     const logger = createLogger('debug', { write });
     const service = await testApp({}, { logger });
-    service.services.processor.start();
+    service.services.worker.start();
     const client = await AsynchClient.of(service);
     const upload = await client.send(wav({ seconds: 5 }), 1, { file_name: 'my-secret-diary.wav' });
     await client.complete(upload);
@@ -117,7 +117,7 @@ describe('stored data', () => {
 describe('24 hours after initiate', () => {
   test('a result is erased: 410, then 404 a day later', async () => {
     const { service, client, clock } = await timed();
-    service.services.processor.start();
+    service.services.worker.start();
     const id = await client.upload(wav({ seconds: 6 }));
     const result = await client.result(id);
     clock.ms += 24 * HOUR - 1;
@@ -146,7 +146,7 @@ describe('24 hours after initiate', () => {
     const { service, client, clock } = await timed();
     const long = longWav(1_200);
     const ids = [await client.upload(long), await client.upload(long), await client.upload(long)];
-    service.services.processor.start();
+    service.services.worker.start();
     const { requests } = service.stores;
     await eventually(async () => (await requests.countByState()).processing === 2);
     clock.ms += 24 * HOUR;

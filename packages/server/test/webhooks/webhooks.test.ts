@@ -41,7 +41,7 @@ async function secretOf(client: AsynchClient): Promise<string> {
 
 const service = await testApp(PRIVATE, { webhookTimes: QUICK });
 const client = await AsynchClient.of(service);
-service.services.processor.start();
+service.services.worker.start();
 service.services.webhooks.start();
 
 describe('a webhook', () => {
@@ -94,7 +94,7 @@ describe('a webhook', () => {
     const lines: string[] = [];
     const logger = createLogger('warn', { write: (line) => lines.push(line) });
     const logged = await testApp(PRIVATE, { logger, webhookTimes: { ...QUICK, retryMs: [10] } });
-    logged.services.processor.start();
+    logged.services.worker.start();
     logged.services.webhooks.start();
     const sender = await AsynchClient.of(logged);
     const hooks = await receiver((_, attempt) => (attempt === 1 ? 500 : 'hang'));
@@ -131,7 +131,7 @@ describe('a webhook', () => {
     const hooks = await receiver((_, attempt) => (attempt === 1 ? 'hang' : 200));
     const first = await testApp(PRIVATE, { dataDir, webhookTimes: QUICK });
     const { services } = first;
-    services.processor.start();
+    services.worker.start();
     services.webhooks.start();
     const sender = await AsynchClient.of(first);
     await sender.upload(wav({ seconds: 5 }), 1, { webhook_url: hooks.url });
