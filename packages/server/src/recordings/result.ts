@@ -1,5 +1,7 @@
-import type { RecordingPrediction } from '@undertone/classifier';
+import { AudioError } from '@undertone/audio';
+import type { Classifier, RecordingPrediction, RecordingSource } from '@undertone/classifier';
 import {
+  ASYNCH_LIMITS,
   type AsynchResult,
   type DetailedElement,
   type DetailedResult,
@@ -7,14 +9,87 @@ import {
   MIN_SPEECH_SECONDS,
   type Segment,
 } from '@undertone/contract';
+import type { Metrics } from '../operators/metrics.ts';
 import { toResult } from '../prediction.ts';
-import type { AsynchRequest } from '../stores/request-store.ts';
+import type { BlobStore } from '../stores/blob-store.ts';
+import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
+
+export interface ClassifyDependencies {
+  readonly requests: RequestStore;
+  readonly blobs: BlobStore;
+  readonly classifier: Classifier;
+  readonly metrics: Metrics;
+}
+
+interface ClassifyOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (share: number) => void;
+}
+
+interface Finished {
+  readonly outcome: Outcome;
+  /** Duration of a recording that could be read. */
+  readonly seconds?: number;
+}
+
+/** Rejects only with errors that the recording did not cause; the worker then requeues the request. */
+export async function classifyRequest(
+  { request, failedAttempts }: Claim,
+  { requests, blobs, classifier, metrics }: ClassifyDependencies,
+  options: ClassifyOptions,
+): Promise<Finished> {
+  const { id, model, intervalSeconds: stepSeconds, channels } = request;
+  if (failedAttempts >= ASYNCH_LIMITS.maxAttempts) {
+    const detail = `Processing failed ${failedAttempts} times. Convert the recording to WAV and try again, or contact the operator.`;
+    return failed({ code: 'processing_failed', detail, figures: { attempts: failedAttempts } });
+  }
+  // The server may have been restarted with another catalogue since the upload.
+  if (!classifier.catalog.models.some((known) => known.id === model)) {
+    const detail = `This server no longer has the model ${model}.`;
+    return failed({ code: 'unknown_model', detail, figures: {} });
+  }
+  const start = performance.now();
+  try {
+    const source = joinParts(blobs, id, await requests.parts(id));
+    const prediction = await classifier.classifyRecording(source, { stepSeconds, channels, ...options });
+    metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
+    const seconds = Number(prediction.seconds.toFixed(3));
+    return { outcome: { result: writeResult(request, prediction, classifier.weightsName) }, seconds };
+  } catch (error) {
+    if (!(error instanceof AudioError)) throw error;
+    const { code, message: detail, figures } = error;
+    // A failed prediction is always 422, so codes that mean another status are not used here.
+    const unreadable = code === 'unsupported_media_type' || code === 'bad_request';
+    return failed({ code: unreadable ? 'unreadable_audio' : code, detail, figures });
+  }
+}
+
+function failed(failure: Failure): Finished {
+  return { outcome: { failure } };
+}
+
+/** The parts of an upload as one recording, read in order from where they are stored. */
+function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): RecordingSource {
+  const size = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  return {
+    size,
+    async *read(start = 0, end = size) {
+      let partStart = 0;
+      for (const { blob, bytes, etag } of parts) {
+        const from = Math.max(0, start - partStart);
+        const to = Math.min(bytes, end - partStart);
+        if (from < to) yield* blobs.read(group, blob, { start: from, end: to, etag });
+        partStart += bytes;
+      }
+    },
+  };
+}
 
 /**
  * A stored result is two lines of JSON: the answer of `GET /prediction`, and the answer with `details=true`. Either is
  * sent as it is, never parsed or written again, however long the recording was.
  */
-export function writeResult(
+function writeResult(
   request: AsynchRequest,
   { steps, seconds }: Pick<RecordingPrediction, 'steps' | 'seconds'>,
   weights: string,

@@ -1,19 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AudioError } from '@undertone/audio';
-import {
-  type Classifier,
-  ClosedError,
-  NoThreadsError,
-  OverloadedError,
-  type RecordingSource,
-} from '@undertone/classifier';
-import { ASYNCH_LIMITS } from '@undertone/contract';
+import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Metrics } from '../operators/metrics.ts';
-import type { BlobStore } from '../stores/blob-store.ts';
-import type { Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
+import type { Claim } from '../stores/request-store.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
-import { writeResult } from './result.ts';
+import { type ClassifyDependencies, classifyRequest } from './result.ts';
 
 export interface WorkerTimes {
   /** Lease of a claimed request. A worker that does not renew it in time is presumed dead. */
@@ -38,23 +28,13 @@ const TIMES: WorkerTimes = {
   stopMs: 5_000,
 };
 
-interface WorkerOptions {
-  readonly requests: RequestStore;
-  readonly blobs: BlobStore;
-  readonly classifier: Classifier;
-  readonly metrics: Metrics;
+interface WorkerOptions extends ClassifyDependencies {
   readonly logger: FastifyBaseLogger;
   /** Called when a request is completed or failed. */
   readonly onFinished: () => void;
   /** Concurrent jobs. */
   readonly jobs: number;
   readonly times?: Partial<WorkerTimes>;
-}
-
-interface Finished {
-  readonly outcome: Outcome;
-  /** Duration of a recording that could be read. */
-  readonly seconds?: number;
 }
 
 /**
@@ -143,8 +123,11 @@ export class RecordingWorker {
       );
     }, this.#times.renewEveryMs);
     try {
-      const { outcome, seconds } = await this.#classify(claim, cancelled.signal, (share) => {
-        progress = share;
+      const { outcome, seconds } = await classifyRequest(claim, this.#options, {
+        signal: AbortSignal.any([cancelled.signal, this.#stopping.signal]),
+        onProgress: (share) => {
+          progress = share;
+        },
       });
       const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome, seconds));
       if (stored) metrics.jobs.inc({ outcome: 'result' in outcome ? 'completed' : 'failed' });
@@ -164,44 +147,6 @@ export class RecordingWorker {
     } finally {
       clearInterval(heartbeat);
       this.#running.delete(request.id);
-    }
-  }
-
-  async #classify(
-    { request, failedAttempts }: Claim,
-    cancelled: AbortSignal,
-    onProgress: (share: number) => void,
-  ): Promise<Finished> {
-    const { requests, blobs, classifier, metrics } = this.#options;
-    const { id, model, intervalSeconds: stepSeconds, channels } = request;
-    if (failedAttempts >= ASYNCH_LIMITS.maxAttempts) {
-      const detail = `Processing failed ${failedAttempts} times. Convert the recording to WAV and try again, or contact the operator.`;
-      return failed({ code: 'processing_failed', detail, figures: { attempts: failedAttempts } });
-    }
-    // The server may have been restarted with another catalogue since the upload.
-    if (!classifier.catalog.models.some((known) => known.id === model)) {
-      const detail = `This server no longer has the model ${model}.`;
-      return failed({ code: 'unknown_model', detail, figures: {} });
-    }
-    const start = performance.now();
-    try {
-      const source = joinParts(blobs, id, await requests.parts(id));
-      const signal = AbortSignal.any([cancelled, this.#stopping.signal]);
-      const prediction = await classifier.classifyRecording(source, {
-        stepSeconds,
-        channels,
-        signal,
-        onProgress,
-      });
-      metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
-      const seconds = Number(prediction.seconds.toFixed(3));
-      return { outcome: { result: writeResult(request, prediction, classifier.weightsName) }, seconds };
-    } catch (error) {
-      if (!(error instanceof AudioError)) throw error;
-      const { code, message: detail, figures } = error;
-      // A failed prediction is always 422, so codes that mean another status are not used here.
-      const unreadable = code === 'unsupported_media_type' || code === 'bad_request';
-      return failed({ code: unreadable ? 'unreadable_audio' : code, detail, figures });
     }
   }
 
@@ -257,25 +202,4 @@ function isTransient(error: unknown): boolean {
   return [StoreUnavailableError, OverloadedError, NoThreadsError, ClosedError].some(
     (kind) => error instanceof kind,
   );
-}
-
-function failed(failure: Failure): Finished {
-  return { outcome: { failure } };
-}
-
-/** The parts of an upload as one recording, read in order from where they are stored. */
-function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): RecordingSource {
-  const size = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  return {
-    size,
-    async *read(start = 0, end = size) {
-      let partStart = 0;
-      for (const { blob, bytes, etag } of parts) {
-        const from = Math.max(0, start - partStart);
-        const to = Math.min(bytes, end - partStart);
-        if (from < to) yield* blobs.read(group, blob, { start: from, end: to, etag });
-        partStart += bytes;
-      }
-    },
-  };
 }
