@@ -25,7 +25,7 @@ export async function* windows(
 ): AsyncGenerator<AudioWindow> {
   const step = Math.round(stepSeconds * MODEL_SAMPLE_RATE);
   if (!(step >= 1)) throw new RangeError(`A step must be a positive number of seconds, not ${stepSeconds}.`);
-  let recent: RingBuffer[] = [];
+  let recent: RingBuffer<Float32Array<ArrayBuffer>>[] = [];
   let index = 0;
   let end = 0;
   function* next(): Generator<AudioWindow> {
@@ -38,7 +38,7 @@ export async function* windows(
   }
 
   for await (const chunk of chunks) {
-    if (recent.length === 0) recent = chunk.map(() => new RingBuffer(step));
+    if (recent.length === 0) recent = chunk.map(() => new RingBuffer(new Float32Array(step)));
     const length = chunk[0]?.length ?? 0;
     for (let at = 0; at < length; ) {
       const take = Math.min(length - at, (index + 1) * step - end);

@@ -15,8 +15,8 @@ const service = await testApp({
   SERVICE_S3_ENDPOINT: s3.endpoint,
   SERVICE_PUBLIC_URL: 'https://voice.example.org',
 });
-service.services.processor.start();
-after(() => service.services.processor.stop());
+service.services.worker.start();
+after(() => service.services.worker.stop());
 const { url } = await service.listen();
 const browser = await startBrowser();
 

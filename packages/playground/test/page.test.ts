@@ -14,8 +14,8 @@ import { VOICES } from '../../cli/test/support/undertone.ts';
 import { accessibilityProblems, INSECURE_HOST, openPage, savedBy, startBrowser } from './support/browser.ts';
 
 const service = await testApp();
-service.services.processor.start();
-after(() => service.services.processor.stop());
+service.services.worker.start();
+after(() => service.services.worker.stop());
 const { url } = await service.listen();
 const browser = await startBrowser();
 const link = `${url}/#key=${service.key}`;

@@ -14,8 +14,7 @@ import { operationRoutes } from './operators/routes.ts';
 import { servePage } from './page.ts';
 import { asynchRoutes } from './recordings/routes.ts';
 import type { Services } from './services.ts';
-import { streamRoutes } from './streams/routes.ts';
-import { acceptWebSockets, isWebSocket } from './streams/websockets.ts';
+import { acceptWebSockets, isWebSocket, streamRoutes } from './streams/routes.ts';
 
 /** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {

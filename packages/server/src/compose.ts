@@ -9,15 +9,15 @@ import { buildApp } from './app.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { TokenBuckets } from './http/rate-limit.ts';
 import { Metrics } from './operators/metrics.ts';
-import { AsynchMetrics } from './recordings/metrics.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
-import { AsynchProcessor, type ProcessorTimes } from './recordings/worker.ts';
+import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { eraseOldCopies } from './stores/sqlite/database.ts';
-import { Streams, type StreamTimes } from './streams/registry.ts';
+import { Streams } from './streams/registry.ts';
+import type { StreamTimes } from './streams/session.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
 /**
@@ -39,7 +39,7 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
-  readonly processorTimes?: Partial<ProcessorTimes>;
+  readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
   readonly now?: () => number;
@@ -49,8 +49,8 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
   const { settings, logger, classifier, metrics, stopping, now } = parts;
   const { requests, keys, blobs, presigner, shared } = parts.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
-  const asynchMetrics = new AsynchMetrics(metrics, requests);
   metrics.watchClassifier(classifier);
+  metrics.watchRequests(() => requests.countByState());
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
@@ -61,28 +61,28 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     store: parts.stores.webhooks,
     allowPrivate: settings.webhookPrivate,
     presigner,
-    metrics: asynchMetrics,
+    metrics,
     logger,
     ...(parts.webhookTimes && { times: parts.webhookTimes }),
   });
-  const processor = new AsynchProcessor({
+  const worker = new RecordingWorker({
     requests,
     blobs,
     classifier,
-    metrics: asynchMetrics,
+    metrics,
     logger,
     onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
-    ...(parts.processorTimes && { times: parts.processorTimes }),
+    ...(parts.workerTimes && { times: parts.workerTimes }),
   });
   const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
   const uploads = new Uploads({
     requests,
     blobs,
-    metrics: asynchMetrics,
+    metrics,
     timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
-    onQueued: () => processor.wake(),
+    onQueued: () => worker.wake(),
   });
   const sweep = new Sweep({
     requests,
@@ -90,16 +90,16 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
-    also: async () => {
-      if (shared === undefined) await eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000);
-    },
+    eraseOldCopies:
+      shared === undefined
+        ? () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000)
+        : undefined,
     ...(now && { now }),
   });
   const services: Services = {
     settings,
     logger,
     metrics,
-    asynchMetrics,
     classifier,
     authenticator,
     makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
@@ -107,7 +107,7 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     blobs,
     presigner,
     uploads,
-    processor,
+    worker,
     streams,
     webhooks,
     bodyTimeouts,
@@ -159,11 +159,11 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });
-  const { processor, webhooks } = services;
+  const { worker, webhooks } = services;
   if (settings.role !== 'api') {
-    processor.start();
+    worker.start();
     webhooks.start();
-    stores.shared?.listen({ queued: () => processor.wake(), over: (id) => processor.drop(id) });
+    stores.shared?.listen({ queued: () => worker.wake(), over: (id) => worker.cancel(id) });
   }
   sweep.start();
 
@@ -194,7 +194,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
       const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
-      await Promise.all([processor.stop(), webhooks.stop(), sweep.stop()]);
+      await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
       await cleanUp.disposeAsync();

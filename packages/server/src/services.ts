@@ -4,9 +4,8 @@ import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { MakeBuckets } from './http/rate-limit.ts';
 import type { Metrics } from './operators/metrics.ts';
-import type { AsynchMetrics } from './recordings/metrics.ts';
 import type { Uploads } from './recordings/uploads.ts';
-import type { AsynchProcessor } from './recordings/worker.ts';
+import type { RecordingWorker } from './recordings/worker.ts';
 import type { Settings } from './settings.ts';
 import type { BlobStore } from './stores/blob-store.ts';
 import type { RequestStore } from './stores/request-store.ts';
@@ -19,7 +18,6 @@ export interface Services {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly metrics: Metrics;
-  readonly asynchMetrics: AsynchMetrics;
   readonly classifier: Classifier;
   readonly authenticator: Authenticator;
   readonly makeBuckets: MakeBuckets;
@@ -27,7 +25,7 @@ export interface Services {
   readonly blobs: BlobStore;
   readonly presigner: Presigner;
   readonly uploads: Uploads;
-  readonly processor: AsynchProcessor;
+  readonly worker: RecordingWorker;
   readonly streams: Streams;
   readonly webhooks: Webhooks;
   readonly bodyTimeouts: {

@@ -50,12 +50,12 @@ async function untilState(service: TestApp, id: string, state: string): Promise<
 
 describe('while another program holds the database', () => {
   test('short recordings are answered, what can be read is read, writes are 503 in time; then all goes on', async () => {
-    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
+    const service = await testApp({}, { workerTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
     const { url } = await service.listen();
     const upload = await client.send(file, 1);
     const done = await client.upload(file);
-    service.services.processor.start();
+    service.services.worker.start();
     const result = await client.result(done);
     const running = await client.upload(longWav(300));
     await untilState(service, running, 'processing');
@@ -91,10 +91,10 @@ describe('while another program holds the database', () => {
   });
 
   test('a recording that is longer at work than its lease lasts is not counted as failed, and not begun twice', async () => {
-    const service = await testApp({}, { processorTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
+    const service = await testApp({}, { workerTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
     const id = await client.upload(longWav(120));
-    service.services.processor.start();
+    service.services.worker.start();
     await untilState(service, id, 'processing');
     const other = lock(service);
     await sleep(SHORT_TIMEOUT_MS);
@@ -114,7 +114,7 @@ describe('while the data folder’s disk is full', () => {
       if (mounts.includes(` ${dataDir} `)) await run('umount', ['-l', dataDir]);
       await rm(dataDir, { recursive: true, force: true });
     });
-    const service = await testApp({}, { dataDir, processorTimes: QUICK });
+    const service = await testApp({}, { dataDir, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const { url } = await service.listen();
     const upload = await client.send(file, 2);
@@ -147,7 +147,7 @@ describe('while the data folder’s disk is full', () => {
     await service.sweep.run().catch((error) => assert.ok(error instanceof StoreUnavailableError));
 
     await rm(ballast);
-    service.services.processor.start();
+    service.services.worker.start();
     assert.equal((await client.complete(upload)).status, 200);
     assert.equal((await client.result(upload.request_id)).emotions.length, 2);
     assert.equal((await fetch(url + PATHS.ready)).status, 200);
@@ -213,11 +213,11 @@ describe('while no inference thread is alive', () => {
     const classifier = await Classifier.start({ workers: 1 });
     process.off('worker', remember);
     after(() => classifier.close());
-    const service = await testApp({}, { classifier, processorTimes: QUICK });
+    const service = await testApp({}, { classifier, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const expected = await classifier.classifyRecording(asSource(longWav(60)), { stepSeconds: 5 });
     const id = await client.upload(longWav(60));
-    service.services.processor.start();
+    service.services.worker.start();
     await untilState(service, id, 'processing');
     threads[0]?.postMessage({ kind: 'nonsense' }); // a message it does not know ends a thread with an error
     while (classifier.stats().alive > 0) await sleep(1);
@@ -244,10 +244,10 @@ describe('a recording over which processing breaks', () => {
 
   test('for a reason of its own counts each time, and has failed after the third', async () => {
     const classifier = await failing(() => new WorkerFailedError('the thread was lost twice'));
-    const service = await testApp({}, { classifier, processorTimes: QUICK });
+    const service = await testApp({}, { classifier, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const id = await client.upload(file);
-    service.services.processor.start();
+    service.services.worker.start();
     const problem = await problemOf(await client.settled(id), 'processing_failed');
     assert.match(problem.detail, /3 times/);
     while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
@@ -259,10 +259,10 @@ describe('a recording over which processing breaks', () => {
       times++;
       return new StoreUnavailableError('its disk has errors');
     });
-    const service = await testApp({}, { classifier, processorTimes: QUICK });
+    const service = await testApp({}, { classifier, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const id = await client.upload(file);
-    service.services.processor.start();
+    service.services.worker.start();
     while (times < 6) await sleep(10);
     assert.equal((await client.prediction(id)).status, 202);
   });
@@ -270,14 +270,14 @@ describe('a recording over which processing breaks', () => {
 
 describe('two workers over one recording, one of them thought dead', () => {
   test('the late one loses its lease, stops, and changes nothing; neither erases what the other needs', async () => {
-    const service = await testApp({}, { processorTimes: QUICK });
+    const service = await testApp({}, { workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const { requests, blobs } = service.stores;
     const id = await client.upload(file);
     const late = await requests.claim({ leaseMs: 1, running: [] });
     assert.ok(late);
     await sleep(20);
-    service.services.processor.start();
+    service.services.worker.start();
     const result = await client.result(id);
     assert.equal(await requests.renew(id, late.lease, { leaseMs: 1_000, progress: 0.5 }), false);
     assert.equal(await requests.finish(id, late.lease, { result: '"late"' }), false);
@@ -288,10 +288,10 @@ describe('two workers over one recording, one of them thought dead', () => {
 
   test('a worker whose request was taken over drops its work', async () => {
     const classifier = await sharedClassifier();
-    const service = await testApp({}, { processorTimes: QUICK });
+    const service = await testApp({}, { workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const id = await client.upload(longWav(1_800));
-    service.services.processor.start();
+    service.services.worker.start();
     await untilState(service, id, 'processing');
     const other = new DatabaseSync(join(service.dataDir, DATABASE_FILE));
     other.exec(`UPDATE requests SET lease = 'somebody-else', lease_until = ${Date.now() + 60_000}`);

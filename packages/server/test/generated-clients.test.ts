@@ -21,7 +21,7 @@ const run = (program: string, args: string[], env = process.env) =>
   promisify(execFile)(program, args, { env, timeout: 300_000 });
 
 const service = await testApp();
-service.services.processor.start();
+service.services.worker.start();
 const { url } = await service.listen();
 const userInput = [url, service.key, voice];
 

@@ -62,7 +62,7 @@ describe('a models folder with fewer models and weights of another name', async 
     });
     after(() => fewer.close());
     const later = await testApp({}, { classifier: fewer, dataDir: service.dataDir });
-    later.services.processor.start();
+    later.services.worker.start();
     await problemOf(await client.settled(upload.request_id), 'unknown_model', 422);
   });
 });

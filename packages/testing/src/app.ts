@@ -25,7 +25,7 @@ import { LONG_TIMEOUT_MS } from './timeouts.ts';
 export interface TestApp {
   app: FastifyInstance;
   key: string;
-  /** Its processor rests until it is started. */
+  /** Its worker rests until it is started. */
   services: Services;
   stores: Stores;
   /** Rests until it is run. */
@@ -104,7 +104,7 @@ export async function testApp(env: Record<string, string> = {}, options: TestOpt
     const closed = app.close();
     app.server.closeAllConnections();
     await closed;
-    await services.processor.stop();
+    await services.worker.stop();
     await services.webhooks.stop();
     await sweep.stop();
     await services.authenticator.close();

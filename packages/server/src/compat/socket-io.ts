@@ -3,14 +3,13 @@ import type { Classifier } from '@undertone/classifier';
 import { DEFAULT_MODEL, PATHS, SAMPLE_RATE, STREAM_LIMITS } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import { Server, type Socket } from 'socket.io';
-import { type CheckKey, type RecheckKey, rechecks } from '../http/auth.ts';
+import { type CheckKey, rechecks } from '../http/auth.ts';
 import type { CountRequest } from '../http/rate-limit.ts';
 import { requireModel, resultOf } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
 import type { Caller } from '../stores/key-store.ts';
-import { hear } from '../streams/classify-window.ts';
-import type { OpenStream } from '../streams/registry.ts';
+import { type StreamFailure, StreamSession } from '../streams/session.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';
 
 interface SocketIoOptions extends Services {
@@ -22,12 +21,12 @@ const MAX_MESSAGE_SECONDS = 10;
 const SAMPLE_BYTES = 2;
 /** Ten seconds at the highest rate, written in base64, with something around them. */
 const MAX_MESSAGE_BYTES = Math.ceil((MAX_MESSAGE_SECONDS * SAMPLE_RATE.max * SAMPLE_BYTES * 4) / 3) + 10_000;
-/** Socket.IO has no backpressure: what comes faster than it is heard is kept up to here, then dropped with a warning. */
-const MAX_WAITING_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
+/** Socket.IO has no backpressure: audio beyond this queue is dropped with a warning. */
+const MAX_QUEUED_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
 /** A connection has so long to say who it is. */
 const CONNECT_WITHIN_MS = 10_000;
 
-export function isSocketIo({ url = '' }: IncomingMessage): boolean {
+function isSocketIo({ url = '' }: IncomingMessage): boolean {
   return url.startsWith(PATHS.socketIo);
 }
 
@@ -47,6 +46,12 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
       cors: { origin: settings.corsOrigins.includes('*') ? '*' : [...settings.corsOrigins] },
     }),
   });
+  const otherListeners = app.server.listeners('upgrade');
+  app.server.removeAllListeners('upgrade');
+  app.server.on('upgrade', (request: IncomingMessage, ...rest) => {
+    if (isSocketIo(request)) return;
+    for (const listener of otherListeners) listener.call(app.server, request, ...rest);
+  });
   io.attach(app.server);
 
   io.use((socket, next) => {
@@ -54,22 +59,22 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
     checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         await countRequest(caller.id);
-        const leave = streams.takePlace(caller.id);
-        if (socket.conn.readyState === 'closed') leave();
-        else socket.conn.once('close', leave);
-        socket.data = { caller, leave };
+        const releaseSlot = streams.reserveSlot(caller.id);
+        if (socket.conn.readyState === 'closed') releaseSlot();
+        else socket.conn.once('close', releaseSlot);
+        socket.data = { caller, releaseSlot };
         next();
       })
       .catch((error: unknown) => next(connectError(error)));
   });
 
   io.on('connection', (socket) => {
-    const { caller, leave } = socket.data as { caller: Caller; leave: () => void };
+    const { caller, releaseSlot } = socket.data as { caller: Caller; releaseSlot: () => void };
     const session = new SocketIoSession(socket, options);
     const begun = performance.now();
     streams.add(session);
     void session.closed.then(() => {
-      leave();
+      releaseSlot();
       const line = { method: 'GET', route: PATHS.socketIo, status: 101 };
       metrics.requests.inc(line);
       logger.info(
@@ -98,64 +103,65 @@ interface AudioMessage {
   readonly audio: Buffer;
 }
 
-/** One connection: audio in base64, an emotion for every full 5 s of it, one after another. */
-class SocketIoSession implements OpenStream {
-  readonly closed: Promise<void>;
+/** One connection: audio in base64 in, a prediction for every full 5 s out, in order. */
+class SocketIoSession extends StreamSession {
   readonly #socket: Socket;
-  readonly #options: SocketIoOptions;
-  readonly #recheckKey: RecheckKey;
-  readonly #over = new AbortController();
+  readonly #classifier: Classifier;
   #windows: StreamWindows | undefined;
   #sampleRate = 0;
-  #waitingBytes = 0;
-  #closing = false;
-  #work: Promise<void> = Promise.resolve();
+  #queuedBytes = 0;
+  #lastTask: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, options: SocketIoOptions) {
+  constructor(socket: Socket, services: Services) {
+    const { classifier, metrics, logger, streams, authenticator } = services;
+    // The middleware above has checked that the key is a string, and valid.
+    const recheckKey = rechecks(authenticator, socket.handshake.auth['api_key'] as string);
+    super({ classifier, metrics, logger, times: streams.times, recheckKey });
     this.#socket = socket;
-    this.#options = options;
-    // Only those get here whose key is a text and was valid.
-    this.#recheckKey = rechecks(options.authenticator, socket.handshake.auth['api_key'] as string);
-    this.closed = new Promise((resolve) => {
-      socket.once('disconnect', () => {
-        this.#over.abort();
-        // A polling client fetches the last words with its next request: its connection is closed after that.
-        if (this.#closing) socket.conn.once('close', () => resolve());
-        else resolve();
-      });
+    this.#classifier = classifier;
+    socket.once('disconnect', () => {
+      // After our own close a polling client still has to fetch the last messages; its connection closes after that.
+      if (this.ended.aborted) socket.conn.once('close', () => this.connectionClosed());
+      else this.connectionClosed();
     });
     socket.on('message', (message: unknown) => this.#receive(message));
     socket.emit('connected', { session_id: socket.id });
   }
 
-  goAway(): void {
-    this.#close('The server is stopping. Connect again.');
+  protected override startClose(error: StreamFailure | undefined): void {
+    this.#socket.emit('error', { error: error?.detail });
+    this.#socket.disconnect(true);
+  }
+
+  protected override terminate(): void {
+    this.#socket.conn.close(true);
   }
 
   #receive(message: unknown): void {
     try {
-      const audio = readMessage(message, this.#options.classifier);
+      const audio = readMessage(message, this.#classifier);
       const bytes = audio.audio.length;
-      if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+      if (this.#queuedBytes + bytes > MAX_QUEUED_BYTES) {
         this.#socket.emit('warning', {
-          message: 'Audio comes faster than it can be heard. This message was dropped: send more slowly.',
+          message:
+            'Audio arrives faster than it can be classified. This message was dropped: send more slowly.',
         });
         return;
       }
-      this.#waitingBytes += bytes;
-      this.#work = this.#work
-        .then(() => this.#hear(audio))
-        .catch((error: unknown) => this.#fail(error))
+      this.#queuedBytes += bytes;
+      this.#lastTask = this.#lastTask
+        .then(() => this.#classify(audio))
+        .catch((error: unknown) => this.fail(error))
         .finally(() => {
-          this.#waitingBytes -= bytes;
+          this.#queuedBytes -= bytes;
         });
     } catch (error) {
       this.#socket.emit('error', { error: asProblem(error).message });
     }
   }
 
-  async #hear({ model, sampleRate, audio }: AudioMessage): Promise<void> {
-    if (this.#over.signal.aborted) return;
+  async #classify({ model, sampleRate, audio }: AudioMessage): Promise<void> {
+    if (this.ended.aborted) return;
     if (this.#windows === undefined || sampleRate !== this.#sampleRate) {
       this.#windows = new StreamWindows(
         streamFormat('pcm_s16le', sampleRate, 1),
@@ -163,34 +169,15 @@ class SocketIoSession implements OpenStream {
       );
       this.#sampleRate = sampleRate;
     }
-    const options = { ...this.#options, times: this.#options.streams.times, signal: this.#over.signal };
     for (const window of this.#windows.push(audio)) {
-      this.#recheckKey().catch((error: unknown) => this.#fail(error));
-      const [heard] = await hear(window, 1, options);
-      const result = resultOf(heard?.models ?? {}, model);
-      this.#socket.emit('prediction', { ...result, timestamp: Date.now() });
+      for (const { models } of await this.classifyWindow(window, 1)) {
+        this.#socket.emit('prediction', { ...resultOf(models, model), timestamp: Date.now() });
+      }
     }
-  }
-
-  #fail(error: unknown): void {
-    if (this.#over.signal.aborted) return;
-    const { code, message, cause } = asProblem(error);
-    if (code === 'internal') this.#options.logger.error({ err: cause }, 'a stream failed');
-    this.#close(message);
-  }
-
-  #close(error: string): void {
-    if (this.#closing) return;
-    this.#closing = true;
-    const { conn } = this.#socket;
-    const force = setTimeout(() => conn.close(true), this.#options.streams.times.closeMs);
-    conn.once('close', () => clearTimeout(force));
-    this.#socket.emit('error', { error });
-    this.#socket.disconnect(true);
   }
 }
 
-/** As an object or as the text of one. Throws the problem of one that makes no sense. */
+/** As an object or as the text of one. Throws a problem if it is invalid. */
 function readMessage(message: unknown, classifier: Classifier): AudioMessage {
   const { service, action, model, payload, sample_rate } = asObject(message);
   if (service !== 'emotion' || action !== 'prediction' || typeof payload !== 'string') {

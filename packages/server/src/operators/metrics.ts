@@ -1,31 +1,50 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Classifier } from '@undertone/classifier';
+import type { RequestState } from '@undertone/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 const LATENCY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5];
+const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 const LOOP_RESOLUTION_MS = 5;
 
-/** Everything Prometheus may want to know. No label ever holds what a caller sent. */
+type Counts = Partial<Record<string, number>>;
+
+/** All Prometheus metrics. No label ever holds text that a caller sent. */
 export class Metrics {
   readonly registry = new Registry();
-  readonly requests = this.#counter('undertone_requests_total', 'Answers given', [
+  readonly requests = this.#counter('undertone_requests_total', 'HTTP responses', [
     'method',
     'route',
     'status',
   ]);
-  readonly latency = this.#histogram('undertone_request_seconds', 'Time from request to answer', [
+  readonly latency = this.#histogram('undertone_request_seconds', 'Time from request to response', [
     'method',
     'route',
   ]);
+  readonly uploads = this.#counter('undertone_uploads_total', 'Uploads initiated, completed and deleted', [
+    'event',
+  ]);
+  readonly partBytes = this.#counter('undertone_part_bytes_total', 'Bytes of stored parts');
+  readonly jobs = this.#counter('undertone_asynch_jobs_total', 'Recordings completed or failed', ['outcome']);
+  readonly webhooks = this.#counter(
+    'undertone_webhooks_total',
+    'Webhook attempts: delivered, failed (retried later), given_up',
+    ['outcome'],
+  );
+  readonly #jobRatio = this.#histogram(
+    'undertone_asynch_seconds_per_audio_second',
+    'Processing seconds per second of audio',
+    [],
+    RATIO_BUCKETS,
+  );
   readonly #stages = this.#histogram(
     'undertone_discrete_stage_seconds',
-    'Where the time of a discrete request goes',
+    'Time of each stage of a discrete request',
     ['stage'],
   );
   readonly #streamLag = this.#histogram(
     'undertone_stream_lag_seconds',
-    'Time from the last byte of a window of a stream to its answer',
-    [],
+    'Time from the last byte of a stream window to its prediction',
   );
   readonly #audioSeconds = this.#counter('undertone_audio_seconds_total', 'Seconds of audio classified', [
     'interface',
@@ -34,9 +53,8 @@ export class Metrics {
 
   constructor() {
     this.#loopDelay.enable();
-    // The monitor counts its own rest between two looks as delay.
-    const rest = LOOP_RESOLUTION_MS * 1e6;
-    const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - rest) / 1e9;
+    // The monitor includes its own sampling interval in the delay.
+    const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - LOOP_RESOLUTION_MS * 1e6) / 1e9;
     this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', () =>
       seconds(this.#loopDelay.max),
     );
@@ -45,93 +63,108 @@ export class Metrics {
     );
   }
 
-  /** Loading and wiring hold the event loop, but nobody is waiting then. */
+  /** Startup blocks the event loop, before there is any request to delay. */
   resetEventLoopDelay(): void {
     this.#loopDelay.reset();
   }
 
-  /** Memory, processor time and garbage collection of the process: once a process, so not in every app a test builds. */
+  /** Memory, CPU time and garbage collection. Once per process, so not in every app that a test builds. */
   watchProcess(): void {
     collectDefaultMetrics({ register: this.registry });
   }
 
   watchClassifier(classifier: Classifier): void {
-    this.#gauge('undertone_inference_threads', 'Inference threads alive', () => classifier.stats().alive);
-    this.#gauge(
-      'undertone_inference_threads_busy',
-      'Inference threads at work',
-      () => classifier.stats().busy,
-    );
+    this.#gauge('undertone_inference_threads', 'Running inference threads', () => classifier.stats().alive);
+    this.#gauge('undertone_inference_threads_busy', 'Busy inference threads', () => classifier.stats().busy);
     this.#gauge(
       'undertone_inference_thread_restarts',
-      'Inference threads that were replaced',
+      'Inference threads replaced',
       () => classifier.stats().restarts,
     );
-    const queue = this.#gauge(
+    this.#gaugeByLabel(
       'undertone_queue_length',
       'Tasks waiting for an inference thread',
-      () => {
-        const { queued } = classifier.stats();
-        for (const [priority, length] of Object.entries(queued)) queue.set({ priority }, length);
-        return undefined;
-      },
-      ['priority'],
+      'priority',
+      () => classifier.stats().queued,
     );
   }
 
   watchAdmission(inFlight: () => number): void {
     this.#gauge(
       'undertone_discrete_requests_in_flight',
-      'Discrete requests being received, waiting or classified',
+      'Discrete requests being received, queued or classified',
       inFlight,
     );
-  }
-
-  observeClip(stages: Readonly<Record<string, number>>, audioSeconds: number): void {
-    for (const [stage, ms] of Object.entries(stages)) this.#stages.observe({ stage }, ms / 1000);
-    this.countAudio('discrete', audioSeconds);
   }
 
   watchStreams(open: () => number): void {
     this.#gauge('undertone_streams_open', 'Open streams', open);
   }
 
-  observeWindow(lagSeconds: number, audioSeconds: number): void {
-    this.#streamLag.observe(lagSeconds);
-    this.countAudio('stream', audioSeconds);
+  watchRequests(countByState: () => Promise<Partial<Record<RequestState, number>>>): void {
+    this.#gaugeByLabel(
+      'undertone_asynch_requests',
+      'Asynch requests by state; `queued` ones wait for a worker',
+      'state',
+      // An unavailable store must not hide all other metrics.
+      () => countByState().catch(() => ({})),
+    );
   }
 
-  countAudio(kind: 'discrete' | 'asynch' | 'stream', seconds: number): void {
-    this.#audioSeconds.inc({ interface: kind }, seconds);
+  observeClip(stages: Readonly<Record<string, number>>, audioSeconds: number): void {
+    for (const [stage, ms] of Object.entries(stages)) this.#stages.observe({ stage }, ms / 1000);
+    this.#audioSeconds.inc({ interface: 'discrete' }, audioSeconds);
+  }
+
+  observeWindow(lagSeconds: number, audioSeconds: number): void {
+    this.#streamLag.observe(lagSeconds);
+    this.#audioSeconds.inc({ interface: 'stream' }, audioSeconds);
+  }
+
+  observeJob(processingSeconds: number, audioSeconds: number): void {
+    this.#jobRatio.observe(processingSeconds / audioSeconds);
+    this.#audioSeconds.inc({ interface: 'asynch' }, audioSeconds);
   }
 
   close(): void {
     this.#loopDelay.disable();
   }
 
-  #counter<L extends string>(name: string, help: string, labelNames: L[]): Counter<L> {
+  #counter<L extends string>(name: string, help: string, labelNames: L[] = []): Counter<L> {
     return new Counter({ name, help, labelNames, registers: [this.registry] });
   }
 
-  #histogram<L extends string>(name: string, help: string, labelNames: L[]): Histogram<L> {
-    return new Histogram({ name, help, labelNames, buckets: LATENCY_BUCKETS, registers: [this.registry] });
-  }
-
-  /** `read` is called when somebody looks; it returns the value or sets it itself, label by label. */
-  #gauge<L extends string>(
+  #histogram<L extends string>(
     name: string,
     help: string,
-    read: () => number | undefined,
     labelNames: L[] = [],
-  ): Gauge<L> {
-    return new Gauge({
+    buckets = LATENCY_BUCKETS,
+  ): Histogram<L> {
+    return new Histogram({ name, help, labelNames, buckets, registers: [this.registry] });
+  }
+
+  /** `read` is called at every scrape. */
+  #gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
       name,
       help,
-      labelNames,
       registers: [this.registry],
       collect() {
-        const value = read();
-        if (typeof value === 'number') this.set(value);
+        this.set(read());
+      },
+    });
+  }
+
+  #gaugeByLabel(name: string, help: string, label: string, read: () => Counts | Promise<Counts>): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.registry],
+      async collect() {
+        const counts = await read();
+        this.reset();
+        for (const [value, count = 0] of Object.entries(counts)) this.set({ [label]: value }, count);
       },
     });
   }

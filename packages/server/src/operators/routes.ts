@@ -19,7 +19,7 @@ import {
 import { retryLater } from '../problems.ts';
 import type { Services } from '../services.ts';
 
-/** What operators and their machines ask: is it alive, is it ready, what is it doing, what does it offer. */
+/** Health, readiness, metrics and the list of models. */
 export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
   const { metrics } = services;
 
@@ -35,7 +35,7 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     return metrics.registry.metrics();
   });
 
-  // A worker has nobody who would ask.
+  // Workers serve no clients.
   if (services.settings.role === 'worker') return;
   app.get(`${PATHS.rateLimit}/status`, RATE_LIMIT_STATUS_OPERATION, async ({ caller }, reply) =>
     rateLimitStatus(services, caller?.id ?? '', Number(reply.getHeader('ratelimit-remaining') ?? 0)),
@@ -50,7 +50,7 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
   app.get(PATHS.models, MODELS_OPERATION, async () => models);
 };
 
-/** A store that cannot be written rejects with its reason, which becomes the detail of the 503. */
+/** An unavailable store rejects with its reason, which becomes the detail of the 503. */
 async function checkReady({ classifier, requests, blobs, stopping }: Services): Promise<void> {
   if (stopping.aborted) throw retryLater('overloaded', 'This server is stopping.', 1);
   if (classifier.stats().alive === 0) throw retryLater('overloaded', 'No inference thread is running.', 1);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS } from '@undertone/contract';
+import type { Metrics } from '../operators/metrics.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
 import type { AddedPart, Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
-import type { AsynchMetrics } from './metrics.ts';
 import { requireUploading } from './requests.ts';
 
 /** A part that is arriving now. */
@@ -29,7 +29,7 @@ export interface Incoming {
 interface ReceiverOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
-  readonly metrics: AsynchMetrics;
+  readonly metrics: Metrics;
   /** Bytes that one key may have stored. */
   readonly storageLimit: number;
 }

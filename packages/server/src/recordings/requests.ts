@@ -39,7 +39,7 @@ export async function readPrediction(
   }
   const outcome = await requests.outcome(request_id);
   if (outcome === null) throw gone();
-  if ('result' in outcome) return { result: answerOf(outcome.result, request, { details }) };
+  if ('result' in outcome) return { result: answerOf(outcome.result, { details }) };
   const { code, detail, figures } = outcome.failure;
   // Always 422, also where the discrete interface answers the same cause with 400.
   throw new ProblemError(code, detail, { figures: { ...figures }, status: 422 });
@@ -64,7 +64,7 @@ export async function readStatus(
     const { code, detail } = outcome.failure;
     return { request_id, status, error: detail, error_code: code.toUpperCase() };
   }
-  const emotions = detailsOf(outcome.result, request).emotions.map(
+  const emotions = detailsOf(outcome.result).emotions.map(
     ({ t, channel, start, end, emotion, confidence, all_predictions }) => ({
       t,
       ...(channel !== undefined && { channel }),

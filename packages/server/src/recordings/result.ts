@@ -1,39 +1,113 @@
-import type { RecordingPrediction } from '@undertone/classifier';
+import { AudioError } from '@undertone/audio';
+import type { Classifier, RecordingPrediction, RecordingSource } from '@undertone/classifier';
 import {
+  ASYNCH_LIMITS,
   type AsynchResult,
   type DetailedElement,
   type DetailedResult,
   formatTimestamp,
   MIN_SPEECH_SECONDS,
-  parseTimestamp,
   type Segment,
 } from '@undertone/contract';
+import type { Metrics } from '../operators/metrics.ts';
 import { resultOf } from '../prediction.ts';
-import type { AsynchRequest } from '../stores/request-store.ts';
+import type { BlobStore } from '../stores/blob-store.ts';
+import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
+
+export interface ClassifyDependencies {
+  readonly requests: RequestStore;
+  readonly blobs: BlobStore;
+  readonly classifier: Classifier;
+  readonly metrics: Metrics;
+}
+
+interface ClassifyOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (share: number) => void;
+}
+
+interface Finished {
+  readonly outcome: Outcome;
+  /** Duration of a recording that could be read. */
+  readonly seconds?: number;
+}
+
+/** Rejects only with errors that the recording did not cause; the worker then requeues the request. */
+export async function classifyRequest(
+  { request, failedAttempts }: Claim,
+  { requests, blobs, classifier, metrics }: ClassifyDependencies,
+  options: ClassifyOptions,
+): Promise<Finished> {
+  const { id, model, intervalSeconds: stepSeconds, channels } = request;
+  if (failedAttempts >= ASYNCH_LIMITS.maxAttempts) {
+    const detail = `Processing failed ${failedAttempts} times. Convert the recording to WAV and try again, or contact the operator.`;
+    return failed({ code: 'processing_failed', detail, figures: { attempts: failedAttempts } });
+  }
+  // The server may have been restarted with another catalogue since the upload.
+  if (!classifier.catalog.models.some((known) => known.id === model)) {
+    const detail = `This server no longer has the model ${model}.`;
+    return failed({ code: 'unknown_model', detail, figures: {} });
+  }
+  const start = performance.now();
+  try {
+    const source = joinParts(blobs, id, await requests.parts(id));
+    const prediction = await classifier.classifyRecording(source, { stepSeconds, channels, ...options });
+    metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
+    const seconds = Number(prediction.seconds.toFixed(3));
+    return { outcome: { result: writeResult(request, prediction, classifier.weightsName) }, seconds };
+  } catch (error) {
+    if (!(error instanceof AudioError)) throw error;
+    const { code, message: detail, figures } = error;
+    // A failed prediction is always 422, so codes that mean another status are not used here.
+    const unreadable = code === 'unsupported_media_type' || code === 'bad_request';
+    return failed({ code: unreadable ? 'unreadable_audio' : code, detail, figures });
+  }
+}
+
+function failed(failure: Failure): Finished {
+  return { outcome: { failure } };
+}
+
+/** The parts of an upload as one recording, read in order from where they are stored. */
+function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): RecordingSource {
+  const size = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  return {
+    size,
+    async *read(start = 0, end = size) {
+      let partStart = 0;
+      for (const { blob, bytes, etag } of parts) {
+        const from = Math.max(0, start - partStart);
+        const to = Math.min(bytes, end - partStart);
+        if (from < to) yield* blobs.read(group, blob, { start: from, end: to, etag });
+        partStart += bytes;
+      }
+    },
+  };
+}
 
 /**
- * What is stored of a finished request is a text of two lines: the answer of `GET /prediction`, and the same with
- * `details=true`. Both are sent as they are. Results stored before version 2.1 have the first line alone.
+ * A stored result is two lines of JSON: the answer of `GET /prediction`, and the answer with `details=true`. Either is
+ * sent as it is, never parsed or written again, however long the recording was.
  */
-export function writeResult(
+function writeResult(
   request: AsynchRequest,
   { steps, seconds }: Pick<RecordingPrediction, 'steps' | 'seconds'>,
   weights: string,
 ): string {
   const { id: request_id, model } = request;
   const emotions = steps.map((step): DetailedElement => {
-    const heard = resultOf(step.models, model);
+    const result = resultOf(step.models, model);
     const speech_seconds = Number(step.speechSeconds.toFixed(2));
     return {
       t: formatTimestamp(step.startSeconds),
       ...(request.channels === 'separate' && { channel: step.channel }),
-      emotion: heard.main_emotion,
-      confidence: heard.confidence,
+      emotion: result.main_emotion,
+      confidence: result.confidence,
       start: step.startSeconds,
       end: Number(step.endSeconds.toFixed(3)),
       speech_seconds,
       speech: speech_seconds >= MIN_SPEECH_SECONDS,
-      all_predictions: heard.all_predictions,
+      all_predictions: result.all_predictions,
     };
   });
   const plain: AsynchResult = {
@@ -59,41 +133,17 @@ export function writeResult(
   return `${JSON.stringify(plain)}\n${JSON.stringify(detailed)}`;
 }
 
-/** The text of the answer: neither parsed nor written again, however long the time line is. */
-export function answerOf(stored: string, request: AsynchRequest, { details }: { details: boolean }): string {
-  const end = stored.indexOf('\n');
-  if (!details) return end < 0 ? stored : stored.slice(0, end);
-  return end < 0 ? JSON.stringify(detailsOf(stored, request)) : stored.slice(end + 1);
+export function answerOf(stored: string, { details }: { details: boolean }): string {
+  const [plain = '', detailed = plain] = stored.split('\n');
+  return details ? detailed : plain;
 }
 
-/** The answer with all details, to be told in other words. */
-export function detailsOf(stored: string, request: AsynchRequest): DetailedResult {
-  const end = stored.indexOf('\n');
-  return end < 0 ? completed(JSON.parse(stored), request) : JSON.parse(stored.slice(end + 1));
+/** Parsed, for clients that expect other shapes. */
+export function detailsOf(stored: string): DetailedResult {
+  return JSON.parse(answerOf(stored, { details: true }));
 }
 
-/** An answer that was stored before version 2.1. How much of a step is speech was not kept then. */
-function completed(
-  answer: AsynchResult,
-  { model, intervalSeconds, expiresAt }: AsynchRequest,
-): DetailedResult {
-  const emotions = answer.emotions.map((element) => {
-    const start = parseTimestamp(element.t);
-    const end = start + intervalSeconds;
-    return { ...element, start, end, speech_seconds: intervalSeconds, speech: true } as DetailedElement;
-  });
-  return {
-    ...answer,
-    model,
-    weights: 'unknown',
-    duration_seconds: emotions.at(-1)?.end ?? 0,
-    expires_at: new Date(expiresAt).toISOString(),
-    emotions,
-    segments: segmentsOf(emotions),
-  };
-}
-
-/** Neighbouring steps of a channel with one emotion, joined; steps without speech have none. By start, then channel. */
+/** Joins neighbouring steps of a channel that have the same emotion; without speech it is null. By start, then channel. */
 export function segmentsOf(elements: readonly DetailedElement[]): Segment[] {
   const segments: Segment[] = [];
   const open = new Map<number, Segment>();

@@ -39,7 +39,7 @@ const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Long recordings: upload in parts or in one call, complete, ask for the time line, list, delete. */
 export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { requests, blobs, uploads, processor, asynchMetrics, settings, webhooks } = services;
+  const { requests, blobs, uploads, worker, metrics, settings, webhooks } = services;
   takeAnyBody(app);
 
   function baseUrl({ protocol, host, socket }: FastifyRequest): string {
@@ -124,10 +124,10 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       const id = request.params.request_id.toLowerCase();
       const outcome = await requests.delete(id, ownerOf(request));
       if (outcome === 'unknown') throw notFound();
-      processor.drop(id);
+      worker.cancel(id);
       // The record went first: without it nothing finds the rest, and the sweep erases what a crash leaves.
       await blobs.eraseGroup(id);
-      if (outcome === 'deleted') asynchMetrics.uploads.inc({ event: 'deleted' });
+      if (outcome === 'deleted') metrics.uploads.inc({ event: 'deleted' });
       return reply.code(204).send();
     },
   );

@@ -3,23 +3,23 @@ import type { BlobStore } from '../stores/blob-store.ts';
 import type { RequestStore } from '../stores/request-store.ts';
 
 const SWEEP_EVERY_MS = 60_000;
-/** Timers are not exact: a turn that comes a little early still counts. */
+/** Timers are not exact: a turn may be taken this much early. */
 const TURN_TOLERANCE_MS = 5_000;
 
 interface SweepOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly logger: FastifyBaseLogger;
-  /** A blob that is in no record is either about to be or was left by a crash: by this age it is the latter. */
+  /** A blob without a record may still be arriving. At this age it is an orphan, left by a crash. */
   readonly orphanAfterMs: number;
-  /** What else has its time, such as copies of older databases. */
-  readonly also?: () => Promise<void>;
-  /** Is it this process that sweeps now? With several, one does it for all of them. */
-  readonly takeTurn?: ((everyMs: number) => Promise<boolean>) | undefined;
+  /** Erases expired copies of an embedded database, which upgrades leave. */
+  readonly eraseOldCopies: (() => Promise<void>) | undefined;
+  /** Elects the process that sweeps now, where several share a database. */
+  readonly takeTurn: ((everyMs: number) => Promise<boolean>) | undefined;
   readonly now?: () => number;
 }
 
-/** Erases what is past its time and the audio that a crash left behind, at the start and every minute. */
+/** Erases expired requests, and audio that a crash left behind, at the start and every minute. */
 export class Sweep {
   readonly #options: SweepOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -30,8 +30,8 @@ export class Sweep {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.#runSafely(), SWEEP_EVERY_MS).unref();
-    this.#runSafely();
+    this.#timer ??= setInterval(() => this.#runInTurn(), SWEEP_EVERY_MS).unref();
+    this.#runInTurn();
   }
 
   async stop(): Promise<void> {
@@ -40,28 +40,28 @@ export class Sweep {
   }
 
   async run(): Promise<void> {
-    const { requests, blobs, also } = this.#options;
+    const { requests, blobs, eraseOldCopies } = this.#options;
     await requests.expire();
     const groups = await blobs.groups();
     const needed = new Set(await requests.needingBlobs(groups));
     for (const group of groups) {
       if (needed.has(group)) {
-        // Where senders put the parts themselves, nothing is recorded before the upload is complete.
+        // Parts that clients send straight to the blob store are not recorded before the upload is complete.
         if (blobs.arrived === undefined) await this.#eraseOrphans(group);
       } else {
         await blobs.eraseGroup(group);
         await requests.deleteParts(group);
       }
     }
-    await also?.();
+    await eraseOldCopies?.();
   }
 
-  #runSafely(): void {
+  #runInTurn(): void {
     this.#running = this.#running
       .then(() => this.#options.takeTurn?.(SWEEP_EVERY_MS - TURN_TOLERANCE_MS))
       .then((ours = true) => (ours ? this.run() : undefined))
       .catch((error: unknown) =>
-        this.#options.logger.warn({ err: error }, 'the sweep failed; it is tried again'),
+        this.#options.logger.warn({ err: error }, 'the sweep failed; trying again in a minute'),
       );
   }
 

@@ -9,11 +9,11 @@ import {
 } from '@undertone/contract';
 import { announcedBytes, type BodyLimits, type BodyTimeouts, bodyStream, receiveBody } from '../http/body.ts';
 import { receiveFormFile } from '../http/form-file.ts';
+import type { Metrics } from '../operators/metrics.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
 import type { RequestStore } from '../stores/request-store.ts';
 import { explainParts } from './explain-parts.ts';
-import type { AsynchMetrics } from './metrics.ts';
 import { type Making, makeRequest } from './new-request.ts';
 import { type Incoming, PartReceiver } from './parts.ts';
 import { notFound, ownRequest } from './requests.ts';
@@ -21,7 +21,7 @@ import { notFound, ownRequest } from './requests.ts';
 interface UploadOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
-  readonly metrics: AsynchMetrics;
+  readonly metrics: Metrics;
   readonly timeouts: { readonly part: BodyTimeouts; readonly recording: BodyTimeouts };
   /** Bytes that one key may have stored. */
   readonly storageLimit: number;

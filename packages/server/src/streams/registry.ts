@@ -1,83 +1,63 @@
-import { STREAM_LIMITS } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
 import { retryLater } from '../problems.ts';
-
-export interface StreamTimes {
-  /** A stream that brings nothing, or takes no answer, for so long is closed. */
-  readonly idleMs: number;
-  /** So long may a complete window wait for its answer. */
-  readonly lagMs: number;
-  /** So long has a client to close its side. */
-  readonly closeMs: number;
-}
-
-const TIMES: StreamTimes = {
-  idleMs: STREAM_LIMITS.idleSeconds * 1_000,
-  lagMs: STREAM_LIMITS.lagSeconds * 1_000,
-  closeMs: 2_000,
-};
-
-/** A stream as those see it who stop the server. */
-export interface OpenStream {
-  goAway(): void;
-  readonly closed: Promise<void>;
-}
+import { STREAM_TIMES, type StreamSession, type StreamTimes } from './session.ts';
 
 interface StreamsOptions {
-  /** Open streams for each key; 0 is no limit. */
+  /** Concurrent streams for each key; 0 is no limit. */
   readonly limit: number;
   readonly metrics: Metrics;
   readonly times?: Partial<StreamTimes>;
 }
 
-/** All streams that are open: how many each key has, and whom to tell when the server stops. */
+/** All open streams: how many each key has, and which to close at shutdown. */
 export class Streams {
   readonly times: StreamTimes;
   readonly #limit: number;
-  readonly #places = new Map<string, number>();
-  readonly #open = new Set<OpenStream>();
+  /** Reserved slots by key. A slot is reserved before the upgrade, so there may be more of them than open streams. */
+  readonly #slots = new Map<string, number>();
+  readonly #open = new Set<StreamSession>();
   #stopping = false;
 
   constructor({ limit, metrics, times }: StreamsOptions) {
     this.#limit = limit;
-    this.times = { ...TIMES, ...times };
+    this.times = { ...STREAM_TIMES, ...times };
     metrics.watchStreams(() => this.#open.size);
   }
 
-  /** A place among the streams of a key, until the returned function is called. Throws the problem where there is none. */
-  takePlace(owner: string): () => void {
+  /** Reserves a slot until the returned function is called. Throws the problem when the key has no free slot. */
+  reserveSlot(owner: string): () => void {
     if (this.#stopping) throw retryLater('overloaded', 'This server is stopping. Try again in a second.', 1);
-    const taken = this.count(owner);
-    if (this.#limit > 0 && taken >= this.#limit) {
-      const detail = `This key has ${taken} open streams, which is the limit. Close one of them first.`;
+    const used = this.count(owner);
+    if (this.#limit > 0 && used >= this.#limit) {
+      const detail = `This key has ${used} open streams, which is the limit. Close one of them first.`;
       throw retryLater('rate_limited', detail, 1);
     }
-    this.#places.set(owner, taken + 1);
-    let held = true;
+    this.#slots.set(owner, used + 1);
+    let released = false;
     return () => {
-      if (!held) return;
-      held = false;
+      if (released) return;
+      released = true;
       const left = this.count(owner) - 1;
-      if (left > 0) this.#places.set(owner, left);
-      else this.#places.delete(owner);
+      if (left > 0) this.#slots.set(owner, left);
+      else this.#slots.delete(owner);
     };
   }
 
-  /** How many a key has open. */
+  /** Streams of a key. */
   count(owner: string): number {
-    return this.#places.get(owner) ?? 0;
+    return this.#slots.get(owner) ?? 0;
   }
 
-  add(stream: OpenStream): void {
+  add(stream: StreamSession): void {
     this.#open.add(stream);
     void stream.closed.then(() => this.#open.delete(stream));
-    if (this.#stopping) stream.goAway();
+    if (this.#stopping) stream.closeForShutdown();
   }
 
-  /** No new streams; the open ones are told, and closed when they do not close themselves. */
+  /** Refuses new streams and closes the open ones. Resolves when all are closed. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const stream of this.#open) stream.goAway();
+    for (const stream of this.#open) stream.closeForShutdown();
     await Promise.all([...this.#open].map(({ closed }) => closed));
   }
 }

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import websocket from '@fastify/websocket';
 import {
   DEFAULT_MODEL,
   PATHS,
@@ -6,17 +8,50 @@ import {
   SAMPLE_RATE,
   STREAM_ENCODINGS,
   STREAM_LIMITS,
+  STREAM_PROTOCOL,
   type StreamReady,
 } from '@undertone/contract';
 import { StreamQuery } from '@undertone/contract/schemas';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyOf, rechecks } from '../http/auth.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
 import { STREAM_OPERATION } from './describe.ts';
-import { StreamSession } from './session.ts';
-import { streamFormat } from './windows.ts';
+import type { Streams } from './registry.ts';
+import { WebSocketSession } from './websocket-session.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route accepts WebSocket connections. */
+    webSocket?: boolean;
+  }
+}
+
+/** Other upgrades are ignored, such as HTTP/2 without TLS, which some clients offer with every request. */
+export function isWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Sends upgrade requests through the same hooks as all others, so that a refused one is answered with a problem. At
+ * shutdown, streams are closed before connections are.
+ */
+export async function acceptWebSockets(app: FastifyInstance, streams: Streams): Promise<void> {
+  await app.register(websocket, {
+    options: {
+      maxPayload: STREAM_LIMITS.maxMessageBytes,
+      handleProtocols: (offered) => offered.has(STREAM_PROTOCOL) && STREAM_PROTOCOL,
+    },
+    errorHandler: (_error, socket) => socket.terminate(),
+    preClose: (done) => void streams.stop().then(() => done()),
+  });
+  app.addHook('onRequest', async (request) => {
+    if (request.ws && !request.is404 && !request.routeOptions.config.webSocket) {
+      throw new ProblemError('bad_request', 'This path does not accept WebSocket connections.');
+    }
+  });
+}
 
 /** Live audio over WebSocket. */
 export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
@@ -28,23 +63,20 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     exposeHeadRoute: false,
     ...STREAM_OPERATION,
     schema: { ...STREAM_OPERATION.schema, querystring: StreamQuery },
-    // Before the upgrade: who is refused here still gets an HTTP answer.
+    // Runs before the upgrade, so a refusal is still an HTTP response.
     preHandler: async (request) => {
       requireModel(classifier, request.query.model);
       if (!request.ws || request.caller === null) return;
-      const leave = streams.takePlace(request.caller.id);
+      const releaseSlot = streams.reserveSlot(request.caller.id);
       const { socket } = request.raw;
-      if (socket.destroyed) leave();
-      else socket.once('close', leave);
+      if (socket.destroyed) releaseSlot();
+      else socket.once('close', releaseSlot);
     },
     handler: async () => {
-      throw new ProblemError('bad_request', 'This path speaks WebSocket: ask for an upgrade.');
+      throw new ProblemError('bad_request', 'This path accepts WebSocket connections only.');
     },
     wsHandler: async (socket, request: FastifyRequest) => {
-      const ready = readyMessage(request.id, request.query as Query);
-      const session = new StreamSession(socket, {
-        ready,
-        format: streamFormat(ready.encoding, ready.sample_rate, ready.channels),
+      const session = new WebSocketSession(socket, readyMessage(request.id, request.query as Query), {
         classifier,
         metrics,
         recheckKey: rechecks(authenticator, keyOf(request) ?? ''),

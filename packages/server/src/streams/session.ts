@@ -1,27 +1,27 @@
-import { on } from 'node:events';
-import type { PcmFormat } from '@undertone/audio';
-import type { Classifier } from '@undertone/classifier';
-import {
-  formatTimestamp,
-  STREAM_CLOSE,
-  type StreamDone,
-  type StreamError,
-  type StreamPrediction,
-  type StreamReady,
-} from '@undertone/contract';
+import type { Classifier, ClipPrediction } from '@undertone/classifier';
+import { STREAM_LIMITS, type StreamError } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
-import type { WebSocket } from 'ws';
 import type { RecheckKey } from '../http/auth.ts';
 import type { Metrics } from '../operators/metrics.ts';
-import { resultOf } from '../prediction.ts';
-import { asProblem, ProblemError } from '../problems.ts';
-import { hear } from './classify-window.ts';
-import type { OpenStream, StreamTimes } from './registry.ts';
-import { type StreamWindow, StreamWindows } from './windows.ts';
+import { asProblem, retryLater } from '../problems.ts';
+import type { StreamWindow } from './windows.ts';
 
-interface SessionOptions {
-  readonly ready: StreamReady;
-  readonly format: PcmFormat;
+export interface StreamTimes {
+  /** Idle timeout: the client sends nothing, or does not read its answers. */
+  readonly idleMs: number;
+  /** Maximum window latency, from its last byte to its answer. */
+  readonly lagMs: number;
+  /** How long a client has to complete the close before its connection is cut. */
+  readonly closeMs: number;
+}
+
+export const STREAM_TIMES: StreamTimes = {
+  idleMs: STREAM_LIMITS.idleSeconds * 1_000,
+  lagMs: STREAM_LIMITS.lagSeconds * 1_000,
+  closeMs: 2_000,
+};
+
+export interface SessionOptions {
   readonly classifier: Classifier;
   readonly metrics: Metrics;
   readonly recheckKey: RecheckKey;
@@ -29,163 +29,91 @@ interface SessionOptions {
   readonly times: StreamTimes;
 }
 
-type Message = StreamReady | StreamPrediction | StreamError | StreamDone;
-
-/** A client has one thing to say in text. */
-const MAX_TEXT_BYTES = 1_000;
-/** Messages that wait here before the socket is no longer read. */
-const MESSAGES_AHEAD = 1;
+export type StreamFailure = Omit<StreamError, 'type'>;
 
 /**
- * One stream, from its first message to its close. It does one thing at a time: while a window is being answered nothing
- * is read, so answers are in order, and a client that sends faster than they come is held back by its own socket.
- *
- * The idle timer runs whenever it is the client's turn, to send or to take an answer; the lag timer when it is ours.
+ * One open stream, whatever its protocol: classifies windows, rechecks the key with each of them, reports failures and
+ * closes. A stream ends once, at its own close or when the connection is lost; nothing is sent after that.
  */
-export class StreamSession implements OpenStream {
-  readonly closed: Promise<void>;
-  readonly #socket: WebSocket;
+export abstract class StreamSession {
   readonly #options: SessionOptions;
-  readonly #windows: StreamWindows;
-  readonly #over = new AbortController();
-  #idle: NodeJS.Timeout | undefined;
+  readonly #ended = new AbortController();
+  readonly #closed = Promise.withResolvers<void>();
 
-  constructor(socket: WebSocket, options: SessionOptions) {
-    this.#socket = socket;
+  constructor(options: SessionOptions) {
     this.#options = options;
-    this.#windows = new StreamWindows(options.format, options.ready.interval);
-    this.closed = new Promise((resolve) => {
-      socket.once('close', () => {
-        this.#end();
-        resolve();
-      });
-    });
-    // A broken connection closes as well, and then it is over: there is nothing more to say about it.
-    socket.on('error', () => undefined);
   }
 
-  /** Resolves when there is nothing more to do. */
-  async run(): Promise<void> {
-    const messages = on(this.#socket, 'message', {
-      signal: this.#over.signal,
-      close: ['close'],
-      highWaterMark: MESSAGES_AHEAD,
-      lowWaterMark: MESSAGES_AHEAD,
-    });
+  /** Resolves when the connection is closed. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  closeForShutdown(): void {
+    this.close({ code: 'going_away', detail: 'The server is stopping. Connect again.' });
+  }
+
+  /** Aborted when the stream ends. */
+  protected get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** One prediction for each channel. Rejects with the problem `overloaded` when that takes longer than `lagMs`. */
+  protected async classifyWindow(
+    { block, newSeconds }: StreamWindow,
+    channelCount: number,
+  ): Promise<ClipPrediction[]> {
+    const { classifier, metrics, recheckKey, times } = this.#options;
+    // Not awaited: a slow store must not delay this answer. A revoked key gets no further one.
+    recheckKey().catch((error: unknown) => this.fail(error));
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(tooLate(times.lagMs)), times.lagMs);
+    const start = performance.now();
+    const signal = AbortSignal.any([this.ended, late.signal]);
+    const channels = Array.from({ length: channelCount }, (_, channel) => channel);
     try {
-      this.#waitForClient();
-      await this.#send(this.#options.ready);
-      for await (const [data, isBinary] of messages as AsyncIterable<[Buffer, boolean]>) {
-        if (data.length > 0) this.#waitForClient();
-        if (isBinary) {
-          for (const window of this.#windows.push(data)) await this.#answer(window);
-        } else {
-          requireEnd(data);
-          return await this.#finish();
-        }
-      }
-    } catch (error) {
-      this.#fail(error);
+      const predictions = await Promise.all(
+        channels.map((channel) =>
+          classifier.classifySamples({ ...block, channel }, { priority: 'stream', signal }),
+        ),
+      );
+      signal.throwIfAborted();
+      metrics.observeWindow((performance.now() - start) / 1_000, newSeconds * channelCount);
+      return predictions;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
-  goAway(): void {
-    this.#close(STREAM_CLOSE.goingAway, {
-      code: 'going_away',
-      detail:
-        'The server is stopping. Connect again; another one, or this one after its restart, will answer.',
-    });
-  }
-
-  async #answer(window: StreamWindow): Promise<void> {
-    const { ready } = this.#options;
-    clearTimeout(this.#idle);
-    // Not waited for: a slow store delays no answer, and a revoked key gets none after this one.
-    this.#options.recheckKey().catch((error: unknown) => this.#fail(error));
-    const heard = await hear(window, ready.channels, { ...this.#options, signal: this.#over.signal });
-    this.#waitForClient();
-    for (const [channel, { models, speechSeconds }] of heard.entries()) {
-      await this.#send({
-        type: 'prediction',
-        t: formatTimestamp(window.startSeconds),
-        start: milliseconds(window.startSeconds),
-        end: milliseconds(window.endSeconds),
-        channel,
-        ...resultOf(models, ready.model),
-        speech_seconds: Number(speechSeconds.toFixed(2)),
-      });
-    }
-  }
-
-  async #finish(): Promise<void> {
-    const tail = this.#windows.end();
-    if (tail !== null) await this.#answer(tail);
-    await this.#send({ type: 'done', duration_seconds: milliseconds(this.#windows.seconds) });
-    this.#close(STREAM_CLOSE.done);
-  }
-
-  /** Resolves when the client's side has taken it, or is gone. */
-  #send(message: Message): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#socket.send(JSON.stringify(message), () => resolve());
-    return promise;
-  }
-
-  #waitForClient(): void {
-    clearTimeout(this.#idle);
-    if (this.#over.signal.aborted) return;
-    this.#idle = setTimeout(() => {
-      const detail = `Nothing came for ${this.#options.times.idleMs / 1_000} seconds. Connect again when there is audio.`;
-      this.#close(STREAM_CLOSE.idle, { code: 'request_timeout', detail });
-    }, this.#options.times.idleMs);
-  }
-
-  #fail(error: unknown): void {
-    // The client is gone, or was told why.
-    if (this.#over.signal.aborted) return;
-    const problem = asProblem(error);
-    const { code, message: detail, cause } = problem;
+  protected fail(error: unknown): void {
+    if (this.ended.aborted) return;
+    const { code, message: detail, cause } = asProblem(error);
     if (code === 'internal') this.#options.logger.error({ err: cause }, 'a stream failed');
-    this.#close(closeCodeOf(problem), { code, detail });
+    this.close({ code, detail });
   }
 
-  #close(closeCode: number, error?: Omit<StreamError, 'type'>): void {
-    if (this.#over.signal.aborted) return;
-    this.#end();
-    if (error !== undefined) void this.#send({ type: 'error', ...error });
-    this.#socket.close(closeCode, error?.code);
-    // What still comes is read, and dropped, until the client's own close is among it.
-    this.#socket.resume();
-    const force = setTimeout(() => this.#socket.terminate(), this.#options.times.closeMs);
+  protected close(error?: StreamFailure): void {
+    if (this.ended.aborted) return;
+    this.#ended.abort();
+    const force = setTimeout(() => this.terminate(), this.#options.times.closeMs);
     void this.closed.then(() => clearTimeout(force));
+    this.startClose(error);
   }
 
-  #end(): void {
-    clearTimeout(this.#idle);
-    this.#over.abort();
+  /** Sends the error, if there is one, and starts the close. */
+  protected abstract startClose(error: StreamFailure | undefined): void;
+
+  /** Cuts a connection that the client does not close. */
+  protected abstract terminate(): void;
+
+  /** The protocol calls this when the connection is closed, by either side. */
+  protected connectionClosed(): void {
+    this.#ended.abort();
+    this.#closed.resolve();
   }
 }
 
-function requireEnd(data: Buffer): void {
-  if (data.length <= MAX_TEXT_BYTES) {
-    try {
-      if (JSON.parse(data.toString()).type === 'end') return;
-    } catch {
-      // Said below.
-    }
-  }
-  throw new ProblemError(
-    'bad_request',
-    'Audio is sent in binary messages; the only text message is {"type": "end"}.',
-  );
-}
-
-function closeCodeOf({ code, status }: ProblemError): number {
-  if (code === 'overloaded') return STREAM_CLOSE.overloaded;
-  if (code === 'invalid_api_key') return STREAM_CLOSE.keyRefused;
-  return status >= 500 ? STREAM_CLOSE.internal : STREAM_CLOSE.badMessage;
-}
-
-function milliseconds(seconds: number): number {
-  return Number(seconds.toFixed(3));
+function tooLate(lagMs: number) {
+  const detail = `The server is busy: an answer took longer than ${lagMs / 1_000} seconds. Try again later.`;
+  return retryLater('overloaded', detail, 5);
 }

@@ -1,4 +1,11 @@
-import { type Encoding, modelSamples, type PcmBlock, type PcmFormat, SAMPLE_BYTES } from '@undertone/audio';
+import {
+  type Encoding,
+  modelSamples,
+  type PcmBlock,
+  type PcmFormat,
+  RingBuffer,
+  SAMPLE_BYTES,
+} from '@undertone/audio';
 import { STREAM_LIMITS, type StreamEncoding } from '@undertone/contract';
 
 const { windowSeconds, firstSeconds, minTailSeconds } = STREAM_LIMITS;
@@ -15,28 +22,27 @@ export function streamFormat(encoding: StreamEncoding, sampleRate: number, chann
   return { encoding: name, sampleRate, channels, frameBytes: SAMPLE_BYTES[name] * channels };
 }
 
-/** The latest sound of a stream, to be heard as if it were a recording of its own. */
+/** The latest audio of a stream, to be classified like a short recording. */
 export interface StreamWindow {
   readonly startSeconds: number;
   readonly endSeconds: number;
-  /** What came since the last window. */
+  /** Audio received since the last window. */
   readonly newSeconds: number;
   readonly block: PcmBlock;
 }
 
 /**
- * Bytes in, windows out; it does not matter how the bytes are cut into messages. A window is the last 5 s. The first is
- * there after 5 s (after 4 when they follow each other more often than that), the next ones after every interval.
+ * Cuts a stream of bytes into windows, however the bytes are split into messages. A window is the last 5 s. The first
+ * one is complete after 5 s (after 4 s when the interval is shorter than a window), the others after each interval.
  *
- * The bytes are kept as they come, in a ring buffer of 5 s: decoded they would take up to four times as much.
+ * The ring buffer holds the encoded bytes: decoded they would take up to four times the memory.
  */
 export class StreamWindows {
   readonly #format: PcmFormat;
   readonly #bytesPerSecond: number;
   readonly #intervalSeconds: number;
-  /** Made with the first byte: a connection that says nothing costs nothing. */
-  #ring: Uint8Array | undefined;
-  #received = 0;
+  /** Allocated with the first byte: an idle connection takes no memory. */
+  #bytes: RingBuffer<Uint8Array<ArrayBuffer>> | undefined;
   #lastEnd = 0;
   #nextEnd: number;
 
@@ -47,34 +53,39 @@ export class StreamWindows {
     this.#nextEnd = intervalSeconds < windowSeconds ? firstSeconds : windowSeconds;
   }
 
-  /** In whole frames. */
+  /** Duration received, in whole frames. */
   get seconds(): number {
     return this.#frames / this.#format.sampleRate;
   }
 
   get #frames(): number {
-    return Math.floor(this.#received / this.#format.frameBytes);
+    return Math.floor((this.#bytes?.end ?? 0) / this.#format.frameBytes);
   }
 
-  /** Goes on through the bytes only as fast as the windows are taken. */
+  /** Lazy: reads on only when the next window is requested. */
   *push(bytes: Uint8Array): Generator<StreamWindow> {
     for (let at = 0; at < bytes.length; ) {
-      const missing = this.#nextEnd * this.#bytesPerSecond - this.#received;
+      // One frame more than a window, because the last one may be incomplete.
+      this.#bytes ??= new RingBuffer(
+        new Uint8Array(windowSeconds * this.#bytesPerSecond + this.#format.frameBytes),
+      );
+      const missing = this.#nextEnd * this.#bytesPerSecond - this.#bytes.end;
       const piece = bytes.subarray(at, at + missing);
-      this.#store(piece);
+      this.#bytes.push(piece);
       at += piece.length;
       if (piece.length < missing) return;
-      yield this.#window();
+      yield this.#window(this.#bytes);
       this.#nextEnd += this.#intervalSeconds;
     }
   }
 
-  /** What has not been answered when the stream ends; null where that is too little. */
+  /** The unanswered tail when the stream ends; null when it is too short. */
   end(): StreamWindow | null {
-    return this.seconds - this.#lastEnd >= minTailSeconds ? this.#window() : null;
+    if (this.#bytes === undefined || this.seconds - this.#lastEnd < minTailSeconds) return null;
+    return this.#window(this.#bytes);
   }
 
-  #window(): StreamWindow {
+  #window(bytes: RingBuffer<Uint8Array<ArrayBuffer>>): StreamWindow {
     const { sampleRate, frameBytes } = this.#format;
     const endSeconds = this.seconds;
     const newSeconds = endSeconds - this.#lastEnd;
@@ -86,33 +97,10 @@ export class StreamWindows {
       newSeconds,
       block: {
         format: this.#format,
-        data: this.#copy(this.#frames * frameBytes, frames * frameBytes),
+        data: bytes.copy(frames * frameBytes, this.#frames * frameBytes),
         firstFrame: 0,
         outputs: { start: 0, end: modelSamples(frames, sampleRate) },
       },
     };
-  }
-
-  #store(bytes: Uint8Array): void {
-    // One frame more, because the last one may not be whole.
-    this.#ring ??= new Uint8Array(windowSeconds * this.#bytesPerSecond + this.#format.frameBytes);
-    const { length } = this.#ring;
-    const kept = bytes.subarray(Math.max(0, bytes.length - length));
-    const at = (this.#received + bytes.length - kept.length) % length;
-    const beforeWrap = Math.min(kept.length, length - at);
-    this.#ring.set(kept.subarray(0, beforeWrap), at);
-    this.#ring.set(kept.subarray(beforeWrap), 0);
-    this.#received += bytes.length;
-  }
-
-  /** The `count` bytes before byte number `end` of the stream. */
-  #copy(end: number, count: number): Uint8Array {
-    const ring = this.#ring as Uint8Array;
-    const copy = new Uint8Array(count);
-    const at = (end - count) % ring.length;
-    const beforeWrap = Math.min(count, ring.length - at);
-    copy.set(ring.subarray(at, at + beforeWrap));
-    copy.set(ring.subarray(0, count - beforeWrap), beforeWrap);
-    return copy;
   }
 }

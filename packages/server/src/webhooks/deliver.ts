@@ -1,20 +1,23 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_RETRY_SECONDS } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
-import type { AsynchMetrics } from '../recordings/metrics.ts';
+import type { Metrics } from '../operators/metrics.ts';
 import type { Presigner } from '../stores/signing.ts';
 import { StoreUnavailableError } from '../stores/unavailable.ts';
 import type { Webhook, WebhookStore } from '../stores/webhook-store.ts';
-import { type Resolve, sendWebhook } from './send.ts';
+import { checkedLookup, DeliveryError, type Resolve, requireWebhookUrl } from './address.ts';
+import { bodyOf, formatSecret, signatureHeaders } from './sign.ts';
 
 export interface WebhookTimes {
-  /** How long a receiver has to answer. */
+  /** Timeout of one attempt. */
   readonly timeoutMs: number;
-  /** Longer than that: after it, whoever sent one has died, and it is sent again. */
+  /** Lease of a claimed webhook, longer than `timeoutMs`: when it ends, the sender has died and another one retries. */
   readonly holdMs: number;
-  /** How often to look for what is due. */
   readonly pollMs: number;
-  /** After each attempt that failed. */
+  /** Delay after each failed attempt. */
   readonly retryMs: readonly number[];
 }
 
@@ -25,21 +28,20 @@ const TIMES: WebhookTimes = {
   retryMs: WEBHOOK_RETRY_SECONDS.map((seconds) => seconds * 1000),
 };
 
-const AT_ONCE = 32;
+const MAX_CONCURRENT = 32;
 
 interface WebhooksOptions {
   readonly store: WebhookStore;
   readonly presigner: Presigner;
   readonly allowPrivate: boolean;
-  readonly metrics: AsynchMetrics;
+  readonly metrics: Metrics;
   readonly logger: FastifyBaseLogger;
   readonly times?: Partial<WebhookTimes>;
-  readonly resolve?: Resolve;
 }
 
 /**
- * Sends what is due in the store, many at a time. What was not delivered is sent again with growing pauses, seven times in
- * all. A crash loses nothing: what was being sent is due again a little later, under the same id.
+ * Delivers the webhooks that are due in the store, many concurrently. A failed one is retried with growing delays, seven
+ * attempts in all. After a crash the lease of what was being sent ends, and it is sent again under the same id.
  */
 export class Webhooks {
   readonly #options: WebhooksOptions;
@@ -54,22 +56,22 @@ export class Webhooks {
     this.#times = { ...TIMES, ...options.times };
   }
 
-  /** What webhooks to this owner are signed with, as receivers are told it. */
+  /** The signing secret of an owner, in the form that receivers are given. */
   secretOf(owner: string): string {
-    return `whsec_${this.#secret(owner).toString('base64')}`;
+    return formatSecret(this.#secret(owner));
   }
 
   start(): void {
     this.#loop ??= this.#run();
   }
 
-  /** A request is over: look now. */
+  /** A request has finished: poll now. */
   wake(): void {
     this.#wakeUp.resolve();
     this.#wakeUp = Promise.withResolvers();
   }
 
-  /** Breaks off what is being sent; it is sent again after the next start. */
+  /** Aborts deliveries in flight; they are sent again after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.wake();
@@ -82,13 +84,13 @@ export class Webhooks {
     const { holdMs, pollMs } = this.#times;
     while (!signal.aborted) {
       const woken = this.#wakeUp.promise;
-      const due = await this.#claim(AT_ONCE - this.#sending.size, holdMs);
+      const due = await this.#claim(MAX_CONCURRENT - this.#sending.size, holdMs);
       for (const webhook of due) {
         const task = this.#deliver(webhook).finally(() => this.#sending.delete(task));
         this.#sending.add(task);
       }
       const pause = sleep(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
-      const full = this.#sending.size >= AT_ONCE;
+      const full = this.#sending.size >= MAX_CONCURRENT;
       await (full ? Promise.race(this.#sending) : Promise.race([woken, pause]));
     }
   }
@@ -97,43 +99,88 @@ export class Webhooks {
     try {
       return await this.#options.store.claim({ limit, holdMs });
     } catch (error) {
-      // While the store is away there is nothing to send; whoever needs it for more says so in the log.
+      // The recording worker logs an unavailable store.
       if (!(error instanceof StoreUnavailableError)) {
-        this.#options.logger.error({ err: error }, 'webhooks could not be looked for; trying again');
+        this.#options.logger.error({ err: error }, 'webhooks could not be claimed; trying again');
       }
       return [];
     }
   }
 
   async #deliver(webhook: Webhook): Promise<void> {
-    const { store, allowPrivate, metrics, logger, resolve } = this.#options;
-    const { id, owner, requestId, attempts } = webhook;
+    const { store, allowPrivate, metrics, logger } = this.#options;
+    const { id, requestId, status, attempts } = webhook;
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#times.timeoutMs)]);
-    const secret = this.#secret(owner);
+    const context = { asynch_request: requestId, event: `request.${status}`, attempt: attempts + 1 };
+    /** A result that cannot be recorded means one more delivery; receivers recognise it by its id. */
+    const record = (step: Promise<void>) =>
+      step.catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError) return;
+        logger.error(
+          { err: error, ...context },
+          'a webhook delivery could not be recorded; sending it again',
+        );
+      });
     try {
-      await sendWebhook(webhook, { secret, allowPrivate, signal, ...(resolve && { resolve }) });
-      metrics.webhooks.inc({ outcome: 'delivered' });
-      await this.#note(() => store.remove(id));
+      await sendWebhook(webhook, { secret: this.#secret(webhook.owner), allowPrivate, signal });
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       const afterMs = this.#times.retryMs[attempts];
-      const outcome = afterMs === undefined ? 'given_up' : 'failed';
-      metrics.webhooks.inc({ outcome });
-      // Neither the URL, which may have secrets in it, nor anything the receiver said.
-      const about = { asynch_request: requestId, attempt: attempts + 1, why: (error as Error).message };
-      logger.warn(about, afterMs === undefined ? 'a webhook was given up' : 'a webhook was not delivered');
-      await this.#note(() => (afterMs === undefined ? store.remove(id) : store.retry(id, { afterMs })));
+      const givenUp = afterMs === undefined;
+      metrics.webhooks.inc({ outcome: givenUp ? 'given_up' : 'failed' });
+      logger.warn(
+        { ...context, why: reasonOf(error) },
+        givenUp ? 'a webhook was given up' : 'a webhook was not delivered; trying again later',
+      );
+      return record(givenUp ? store.remove(id) : store.retry(id, { afterMs }));
     }
-  }
-
-  /** What cannot be noted now is sent once more: receivers know it by its id. */
-  async #note(step: () => Promise<void>): Promise<void> {
-    await step().catch((error: unknown) => {
-      if (!(error instanceof StoreUnavailableError)) this.#options.logger.error({ err: error }, 'a webhook');
-    });
+    metrics.webhooks.inc({ outcome: 'delivered' });
+    await record(store.remove(id));
   }
 
   #secret(owner: string): Buffer {
     return this.#options.presigner.derive(`webhooks of ${owner}`);
   }
+}
+
+interface SendOptions {
+  readonly secret: Buffer;
+  readonly allowPrivate: boolean;
+  readonly signal: AbortSignal;
+  readonly resolve?: Resolve;
+}
+
+/** One attempt. Rejects unless the receiver answers 2xx. Redirects are not followed. */
+export async function sendWebhook(
+  webhook: Webhook,
+  { secret, allowPrivate, signal, resolve }: SendOptions,
+): Promise<void> {
+  const url = requireWebhookUrl(webhook.url, allowPrivate);
+  const body = bodyOf(webhook);
+  const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+    method: 'POST',
+    agent: false,
+    signal,
+    lookup: checkedLookup(allowPrivate, resolve),
+    headers: {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': 'undertone-webhooks',
+      ...signatureHeaders(webhook.id, body, secret),
+    },
+  });
+  // `once` below reports errors before the response; later ones do not matter.
+  request.on('error', () => undefined).end(body);
+  const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
+  const { statusCode = 0 } = response;
+  // Status received, body ignored.
+  response.on('error', () => undefined).destroy();
+  if (statusCode < 200 || statusCode > 299) throw new DeliveryError(`the receiver answered ${statusCode}`);
+}
+
+/** For the log. Node's messages name the host, which may be a secret, so only their codes are used. */
+function reasonOf(error: unknown): string {
+  if (error instanceof DeliveryError) return error.message;
+  const { name, code } = error as NodeJS.ErrnoException;
+  return name === 'AbortError' ? 'timeout' : (code ?? name);
 }

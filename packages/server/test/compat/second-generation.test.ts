@@ -36,7 +36,7 @@ test('upload, every state, and a time line with times in seconds', async () => {
   assert.equal((await client.status(upload.request_id)).status, 'initiated');
   assert.equal((await client.complete(upload)).status, 200);
   assert.equal((await client.status(upload.request_id)).status, 'upload_completed');
-  service.services.processor.start();
+  service.services.worker.start();
   const { emotions: plain } = await first.result(upload.request_id);
   const { status, emotions = [] } = await client.status(upload.request_id);
   assert.equal(status, 'completed');
@@ -57,7 +57,7 @@ test('upload, every state, and a time line with times in seconds', async () => {
 });
 
 test('comprehensive_output adds the confidence of every emotion', async () => {
-  service.services.processor.start();
+  service.services.worker.start();
   const id = await client.upload(wav({ seconds: 6 }), 1, { model: '7emotions' });
   await first.result(id);
   const { emotions = [] } = await client.status(id, '?comprehensive_output=true');
@@ -69,7 +69,7 @@ test('comprehensive_output adds the confidence of every emotion', async () => {
 });
 
 test('a recording that cannot be used is failed, with the reason', async () => {
-  service.services.processor.start();
+  service.services.worker.start();
   const id = await client.upload(wav({ seconds: 2 }));
   await first.settled(id);
   const { status, error, error_code } = await client.status(id);

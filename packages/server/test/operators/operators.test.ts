@@ -12,18 +12,18 @@ import { DATABASE_FILE } from '../../src/index.ts';
 
 const service = await testApp();
 
-test('a living process says so without a key', async () => {
+test('health needs no key', async () => {
   const response = await service.app.inject({ url: PATHS.health });
   assert.deepEqual([response.statusCode, response.json()], [200, { status: 'ok' }]);
 });
 
 describe('readiness', () => {
-  test('is said without a key', async () => {
+  test('needs no key', async () => {
     const response = await service.app.inject({ url: PATHS.ready });
     assert.deepEqual([response.statusCode, response.json()], [200, { status: 'ready' }]);
   });
 
-  test('ends as soon as the server was asked to stop, while requests are still answered', async () => {
+  test('ends with the stop signal, while requests are still answered', async () => {
     const stop = new AbortController();
     const stopping = await testApp({}, { stopping: stop.signal });
     stop.abort();
@@ -33,7 +33,7 @@ describe('readiness', () => {
     assert.equal(response.headers.connection, 'close');
   });
 
-  test('is refused while the store cannot be written to, and comes back', async () => {
+  test('is lost while the store cannot be written, and comes back', async () => {
     const { app, dataDir } = await testApp({}, { kind: 'local', answerMs: SHORT_TIMEOUT_MS });
     const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
     other.exec('BEGIN IMMEDIATE');
@@ -44,7 +44,7 @@ describe('readiness', () => {
   });
 });
 
-test('the list of models says which emotions they tell, how well, and under which licence', async () => {
+test('the list of models has their emotions, accuracy and licence', async () => {
   const response = await service.app.inject({
     url: PATHS.models,
     headers: { [API_KEY_HEADER]: service.key },
@@ -64,7 +64,7 @@ test('the list of models says which emotions they tell, how well, and under whic
   assert.deepEqual(list.models[0]?.figures, weights.figures['4emotions']);
 });
 
-test('the metrics count requests, stages, audio, threads, queue and the event loop', async () => {
+test('metrics cover requests, stages, audio, threads, the queue and the event loop', async () => {
   const fresh = await testApp();
   await postFile(fresh, wav({ seconds: 5 }));
   await fresh.app.inject({ url: '/secret-path?token=secret' });
@@ -89,7 +89,7 @@ test('the metrics count requests, stages, audio, threads, queue and the event lo
   assert.ok(!body.includes('secret'));
 });
 
-test('the metrics see a blocked event loop', async () => {
+test('metrics show a blocked event loop', async () => {
   const fresh = await testApp();
   const delay = async () => {
     const { body } = await fresh.app.inject({ url: PATHS.metrics });

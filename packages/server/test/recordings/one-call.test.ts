@@ -37,7 +37,7 @@ const SEND = PATHS.asynch + ASYNCH_PATHS.requests;
 
 /** Recordings are processed only here. */
 const working = await testApp();
-working.services.processor.start();
+working.services.worker.start();
 
 const post = (body: unknown, headers: Record<string, string> = {}, query = '', by = client) =>
   by.call(`${ASYNCH_PATHS.requests}${query}`, {

@@ -19,11 +19,11 @@ import { toResult } from '../../src/index.ts';
 const ffmpegPath = await findFfmpeg();
 const classifier = await Classifier.start({ workers: 1 });
 after(() => classifier.close());
-const service = await testApp({}, { classifier, processorTimes: { renewEveryMs: 100 } });
+const service = await testApp({}, { classifier, workerTimes: { renewEveryMs: 100 } });
 const client = await AsynchClient.of(service);
-service.services.processor.start();
+service.services.worker.start();
 
-/** A real voice, over and over. */
+/** Real voices, repeated to the requested length. */
 async function voices(seconds: number): Promise<Buffer> {
   const names = ['angry-1013', 'happy-1064', 'neutral-1039', 'sad-1028'];
   const folder = new URL('../../../../examples/voices/', import.meta.url);
@@ -38,7 +38,7 @@ async function voices(seconds: number): Promise<Buffer> {
   ]);
 }
 
-/** What the model says of each window, without any of the machinery in between. */
+/** Predictions straight from the classifier, without uploads, stores and jobs. */
 async function directly(file: Uint8Array, model: ModelId, stepSeconds: number) {
   const source = {
     size: file.length,
@@ -56,7 +56,7 @@ async function directly(file: Uint8Array, model: ModelId, stepSeconds: number) {
 describe('a recording', () => {
   const file = voices(33.4);
 
-  test('becomes a time line: what the model hears in each window, the last one looking back', async () => {
+  test('becomes a time line with the predictions of each window, the last one looking back', async () => {
     const bytes = await file;
     const { emotions, status } = await client.result(await client.upload(bytes, 3));
     assert.equal(status, 'completed');
@@ -68,14 +68,14 @@ describe('a recording', () => {
   });
 
   for (const model of Object.keys(MODELS) as ModelId[]) {
-    testEmbedded(`is heard by ${model} when asked`, async () => {
+    testEmbedded(`is classified by ${model} on request`, async () => {
       const bytes = await file;
       const { emotions } = await client.result(await client.upload(bytes, 1, { model, interval: 10 }));
       assert.deepEqual(emotions, await directly(bytes, model, 10));
     });
   }
 
-  test('is cut the same wherever its parts end', async () => {
+  test('has the same windows wherever its parts end', async () => {
     const bytes = await voices(11);
     const [whole, pieces] = [await client.upload(bytes, 1), await client.upload(bytes, 97)];
     assert.deepEqual((await client.result(pieces)).emotions, (await client.result(whole)).emotions);
@@ -94,12 +94,12 @@ describe('a recording', () => {
     }
   });
 
-  testEmbedded('may miss 5 s by 50 ms, as recorders do', async () => {
+  testEmbedded('may be 50 ms shorter than 5 s', async () => {
     const { emotions } = await client.result(await client.upload(wav({ seconds: 4.96 })));
     assert.equal(emotions.length, 1);
   });
 
-  test('may be anything that ffmpeg reads, an m4a with its index at the end too', async () => {
+  test('may have any format that ffmpeg reads, including m4a with its index at the end', async () => {
     assert.ok(ffmpegPath, 'the tests need ffmpeg');
     const dir = await tempDir();
     const source = join(dir, 'in.wav');
@@ -113,7 +113,7 @@ describe('a recording', () => {
   });
 });
 
-test('a large MP4 with its index at the end is read where it lies, in parts, and its progress moves', async () => {
+test('a large MP4 with its index at the end is read in place, across parts, and reports progress', async () => {
   assert.ok(ffmpegPath, 'the tests need ffmpeg');
   const target = join(await tempDir(), 'out.mov');
   const source = 'sine=300:duration=24:sample_rate=192000';
@@ -140,15 +140,15 @@ test('a large MP4 with its index at the end is read where it lies, in parts, and
   while ((await service.stores.blobs.groups()).length > 0) await sleep(10);
 });
 
-describe('a recording that cannot be used', () => {
+describe('an unusable recording', () => {
   const cases: [string, Promise<Buffer> | Buffer, Parameters<typeof problemOf>[1], RegExp][] = [
     ['too short', wav({ seconds: 4.9 }), 'audio_too_short', /4\.9 s/],
-    ['noise without a format', randomBytes(100_000), 'unreadable_audio', /./],
-    ['a rate too low', wav({ seconds: 6, rate: 6_000 }), 'sample_rate_too_low', /6000/],
-    ['a rate too high', wav({ seconds: 6, rate: 200_000 }), 'sample_rate_too_high', /200000/],
+    ['random bytes', randomBytes(100_000), 'unreadable_audio', /./],
+    ['sample rate too low', wav({ seconds: 6, rate: 6_000 }), 'sample_rate_too_low', /6000/],
+    ['sample rate too high', wav({ seconds: 6, rate: 200_000 }), 'sample_rate_too_high', /200000/],
   ];
   for (const [name, file, code, words] of cases) {
-    test(`${name} fails with a reason, and its audio is gone`, async () => {
+    test(`${name}: fails with a reason, and its audio is erased`, async () => {
       const id = await client.upload(await file, 2);
       const problem = await problemOf(await client.settled(id), code, 422);
       assert.match(problem.detail, words);
@@ -161,9 +161,9 @@ describe('a recording that cannot be used', () => {
     });
   }
 
-  test('of a format that needs ffmpeg, on a machine without it, fails as unreadable and says why', async () => {
+  test('in a format that needs ffmpeg, without ffmpeg: fails as unreadable, with the reason', async () => {
     const bare = await testApp();
-    bare.services.processor.start();
+    bare.services.worker.start();
     const bareClient = await AsynchClient.of(bare);
     const id = await bareClient.upload(Buffer.concat([Buffer.from('OggS'), randomBytes(5000)]));
     const problem = await problemOf(await bareClient.settled(id), 'unreadable_audio');
@@ -171,8 +171,8 @@ describe('a recording that cannot be used', () => {
   });
 });
 
-describe('while it is processed', () => {
-  /** Half an hour at 8 kHz: some seconds of work for one thread. */
+describe('during processing', () => {
+  /** Half an hour at 8 kHz: a few seconds of work for one thread. */
   const long = longWav(1_800);
 
   async function processing(id: string): Promise<void> {
@@ -184,7 +184,7 @@ describe('while it is processed', () => {
     }
   }
 
-  test('progress grows, and deleting stops the work', async () => {
+  test('progress grows, and DELETE cancels the job', async () => {
     const id = await client.upload(long);
     await processing(id);
     let progress = 0;
@@ -202,7 +202,7 @@ describe('while it is processed', () => {
     while (atWork() > 0) await sleep(10);
   });
 
-  test('a short one is not held up by a long one', async () => {
+  test('a short recording does not wait for a long one', async () => {
     const slow = await client.upload(long);
     await processing(slow);
     const quick = await client.upload(wav({ seconds: 6 }));
@@ -211,10 +211,10 @@ describe('while it is processed', () => {
     await client.delete(slow);
   });
 
-  test('a stop gives it back to the queue, and that is no failed attempt', async () => {
+  test('a stop requeues the request without counting an attempt', async () => {
     const id = await client.upload(long);
     await processing(id);
-    await service.services.processor.stop();
+    await service.services.worker.stop();
     const { status } = (await (await client.prediction(id)).json()) as { status: string };
     assert.equal(status, 'queued');
     const claim = await service.stores.requests.claim({ leaseMs: 1, running: [] });
@@ -223,17 +223,17 @@ describe('while it is processed', () => {
   });
 });
 
-testEmbedded('a full inference queue makes a recording wait, not fail', async () => {
+testEmbedded('with a full inference queue a recording waits instead of failing', async () => {
   const narrow = await Classifier.start({ workers: 1, queueLimit: 1 });
   after(() => narrow.close());
   const busy = await testApp({ SERVICE_ASYNCH_JOBS: '3' }, { classifier: narrow });
-  busy.services.processor.start();
+  busy.services.worker.start();
   const busyClient = await AsynchClient.of(busy);
   const ids = await Promise.all([1, 2, 3].map(() => busyClient.upload(wav({ seconds: 21 }))));
   for (const id of ids) assert.equal((await busyClient.result(id)).emotions.length, 5);
 });
 
-testEmbedded('uploads, jobs and their speed are counted', async () => {
+testEmbedded('metrics cover uploads, jobs and their speed', async () => {
   const text = (await service.app.inject({ url: PATHS.metrics })).body;
   const figure = (name: string) =>
     Number(

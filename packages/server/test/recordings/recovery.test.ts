@@ -8,13 +8,13 @@ import { longWav } from '@undertone/testing/long-wav';
 import { Random } from '@undertone/testing/random';
 import { ServerProcess } from '@undertone/testing/server-process';
 
-test('kill -9 during upload, completion and processing loses nothing and leaves nothing', async () => {
+test('kill -9 during upload, completion and processing loses no request and leaves no audio', async () => {
   const server = new ServerProcess(await tempDir(), { SERVICE_WORKERS: '1' });
   const report = await surviveFaults(killed(server), 4, new Random(42));
   assert.deepEqual(report.moments, { upload: 2, completion: 1, processing: 1 });
 });
 
-test('a server that is stopped in peace goes on after its next start, at once', async () => {
+test('after an orderly stop, processing resumes with the next start', async () => {
   const dataDir = await tempDir();
   const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
   await server.start();

@@ -1,4 +1,4 @@
-// Holds docs/PRIVACY.md to its word: what lies in the data folder after each stage, and when it is gone.
+// Checks the promises of docs/PRIVACY.md: what the data folder holds after each stage, and when it is erased.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { Clock } from './support/clock.ts';
 
 const HOUR = 3_600_000;
 
-/** The bytes of every file of the data folder. */
+/** The contents of all files in the data folder. */
 async function everything(dataDir: string): Promise<Buffer> {
   const names = (await readdir(dataDir, { recursive: true, withFileTypes: true })).filter((e) => e.isFile());
   return Buffer.concat(await Promise.all(names.map((e) => readFile(join(e.parentPath, e.name)))));
@@ -24,7 +24,7 @@ async function everything(dataDir: string): Promise<Buffer> {
 
 async function eventually(check: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await check()); tries++) {
-    assert.ok(tries < 1_000, 'it never came to be');
+    assert.ok(tries < 1_000, 'timed out');
     await sleep(10);
   }
 }
@@ -41,11 +41,11 @@ async function timed(): Promise<Timed> {
   return { service, clock, client: await AsynchClient.of(service) };
 }
 
-// Here, so that its threads belong to the file and not to the first test.
+// Started here, so that its threads belong to the file and not to the first test.
 await sharedClassifier();
 
-describe('what is kept', () => {
-  test('the parts while they arrive and wait, and only the result once it is written', async () => {
+describe('stored data', () => {
+  test('parts until they are processed, then only the result', async () => {
     const { service, client } = await timed();
     assert.deepEqual(await filesOf(service.dataDir), []);
     const file = wav({ seconds: 6 });
@@ -56,19 +56,19 @@ describe('what is kept', () => {
     await client.complete(upload);
     assert.deepEqual(await filesOf(service.dataDir), stored);
 
-    service.services.processor.start();
+    service.services.worker.start();
     const result = await client.result(upload.request_id);
     await eventually(async () => (await service.stores.blobs.groups()).length === 0);
-    assert.deepEqual(await client.result(upload.request_id), result, 'the result stays');
+    assert.deepEqual(await client.result(upload.request_id), result, 'the result is kept');
     const bytes = await everything(service.dataDir);
     assert.ok(bytes.includes(JSON.stringify(result.emotions)));
-    assert.ok(!bytes.includes('secret-diary'), 'the file name is kept nowhere');
-    assert.ok(!bytes.includes(file.subarray(5_000, 5_064)), 'no piece of the audio is left');
+    assert.ok(!bytes.includes('secret-diary'), 'the file name is not stored');
+    assert.ok(!bytes.includes(file.subarray(5_000, 5_064)), 'no audio is left');
   });
 
-  test('nothing of a request that was deleted but its id, which a second DELETE needs for a day', async () => {
+  test('of a deleted request only its id, for a day, to answer a second DELETE', async () => {
     const { service, client, clock } = await timed();
-    service.services.processor.start();
+    service.services.worker.start();
     const id = await client.upload(wav({ seconds: 6 }));
     const result = await client.result(id);
     await client.delete(id);
@@ -81,7 +81,7 @@ describe('what is kept', () => {
     assert.ok(!(await everything(service.dataDir)).includes(id));
   });
 
-  test('only files that nobody else on the machine can read', async () => {
+  test('files are readable by their owner only', async () => {
     const { service, client } = await timed();
     await client.send(randomBytes(100), 1);
     const entries = await readdir(service.dataDir, { recursive: true, withFileTypes: true });
@@ -92,14 +92,14 @@ describe('what is kept', () => {
     }
   });
 
-  test('nothing of a caller in the log: no file name, no address, no key', async () => {
+  test('the log has no file name, signature or key', async () => {
     let log = '';
     const write = (line: string) => {
       log += line;
     };
     const logger = createLogger('debug', { write });
     const service = await testApp({}, { logger });
-    service.services.processor.start();
+    service.services.worker.start();
     const client = await AsynchClient.of(service);
     const upload = await client.send(wav({ seconds: 5 }), 1, { file_name: 'my-secret-diary.wav' });
     await client.complete(upload);
@@ -114,10 +114,10 @@ describe('what is kept', () => {
   });
 });
 
-describe('24 hours after it was made', () => {
-  test('a result is gone: 410, then 404 a day later, and no byte of it is left', async () => {
+describe('24 hours after initiate', () => {
+  test('a result is erased: 410, then 404 a day later', async () => {
     const { service, client, clock } = await timed();
-    service.services.processor.start();
+    service.services.worker.start();
     const id = await client.upload(wav({ seconds: 6 }));
     const result = await client.result(id);
     clock.ms += 24 * HOUR - 1;
@@ -132,7 +132,7 @@ describe('24 hours after it was made', () => {
     await problemOf(await client.prediction(id), 'not_found');
   });
 
-  test('an upload that was never completed is gone, and cannot be completed any more', async () => {
+  test('an incomplete upload is erased and can no longer be completed', async () => {
     const { service, client, clock } = await timed();
     const upload = await client.send(randomBytes(1000), 2);
     clock.ms += ASYNCH_LIMITS.retentionSeconds * 1000;
@@ -142,11 +142,11 @@ describe('24 hours after it was made', () => {
     assert.deepEqual(await service.stores.requests.parts(upload.request_id), []);
   });
 
-  test('a recording that waits or is being processed is gone, and its processing stops', async () => {
+  test('queued and processing recordings are erased, and their jobs are cancelled', async () => {
     const { service, client, clock } = await timed();
     const long = longWav(1_200);
     const ids = [await client.upload(long), await client.upload(long), await client.upload(long)];
-    service.services.processor.start();
+    service.services.worker.start();
     const { requests } = service.stores;
     await eventually(async () => (await requests.countByState()).processing === 2);
     clock.ms += 24 * HOUR;
@@ -157,8 +157,8 @@ describe('24 hours after it was made', () => {
   });
 });
 
-describe('what a crash leaves is cleared at the next start', () => {
-  test('parts that were never recorded or whose request is gone', async () => {
+describe('after a crash the sweep erases', () => {
+  test('parts that were never recorded, or whose request no longer exists', async () => {
     const { service, client, clock } = await timed();
     const upload = await client.send(randomBytes(1000), 1);
     const [kept] = await filesOf(service.dataDir);
@@ -177,10 +177,10 @@ describe('what a crash leaves is cleared at the next start', () => {
 
     await service.sweep.run();
     assert.deepEqual(await filesOf(service.dataDir), [kept, young.slice(service.dataDir.length + 1)].sort());
-    assert.equal((await client.complete(upload)).status, 200, 'the upload is as it was');
+    assert.equal((await client.complete(upload)).status, 200, 'the upload is unaffected');
   });
 
-  test('the audio of a result that was written just before', async () => {
+  test('the audio of a result that was just written', async () => {
     const { service, client } = await timed();
     const { requests } = service.stores;
     const id = await client.upload(wav({ seconds: 5 }));

@@ -25,7 +25,7 @@ describe('uploads straight to S3', () => {
   const left = () => service.stores.blobs.groups();
 
   test('a recording is classified as if its parts had come here, and nothing of it stays', async () => {
-    service.services.processor.start();
+    service.services.worker.start();
     const upload = await client.send(recording, 3);
     for (const { url, expires_at } of upload.presigned_urls) {
       assert.ok(url.startsWith(s3.endpoint));
@@ -39,7 +39,7 @@ describe('uploads straight to S3', () => {
       ['00:00', '00:05', '00:10'],
     );
     while ((await left()).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    await service.services.processor.stop();
+    await service.services.worker.stop();
   });
 
   test('a whole recording in one call passes through the server; one that breaks off leaves nothing', async () => {

@@ -33,7 +33,7 @@ const result = ({ main_emotion, confidence, all_predictions }: Record<string, un
 });
 
 describe('a conversation', () => {
-  test('ready, then an emotion for every 5 s, then done: each message has the shape of its schema', async () => {
+  test('gets ready, a prediction every 5 s and done; each message matches its schema', async () => {
     const client = await StreamClient.open(service, { ...PHONE, model: '7emotions' });
     client.send(encode(angry, 'mulaw'));
     assert.deepEqual(await client.end(), { code: 1000, reason: '' });
@@ -64,9 +64,9 @@ describe('a conversation', () => {
     assert.equal(client.messages.length, 5);
   });
 
-  // Ten voices take turns with the encodings at four rates.
+  // Every voice at four sample rates, with the encodings in rotation.
   for (const [turn, name] of names.entries()) {
-    test(`${name} is heard as the discrete interface hears the same 5 s, at 8, 16, 44.1 and 48 kHz`, async () => {
+    test(`${name} gets the same prediction as in the discrete interface, at 8, 16, 44.1 and 48 kHz`, async () => {
       for (const [shift, sample_rate] of [8_000, 16_000, 44_100, 48_000].entries()) {
         const encoding = STREAM_ENCODINGS[(turn + shift) % STREAM_ENCODINGS.length] ?? 'pcm_s16le';
         const samples = await voiceAt(name, sample_rate, 5);
@@ -82,7 +82,7 @@ describe('a conversation', () => {
     });
   }
 
-  test('two channels are heard apart, channel 0 first', async () => {
+  test('two channels are analysed separately, channel 0 first', async () => {
     const alone = [];
     for (const samples of [angry, sad]) {
       const client = await StreamClient.open(service, { sample_rate: 8_000 });
@@ -97,7 +97,7 @@ describe('a conversation', () => {
     assert.notDeepEqual(result({ ...left[0] }), result({ ...right[0] }));
   });
 
-  test('the answers do not depend on how the audio is cut into messages', async () => {
+  test('predictions do not depend on how the audio is split into messages', async () => {
     const bytes = encode(angry, 'pcm_f32le');
     const query = { sample_rate: 8_000, encoding: 'pcm_f32le', interval: 2 };
     const answers = [];
@@ -111,7 +111,7 @@ describe('a conversation', () => {
     assert.deepEqual(answers[2], answers[0]);
   });
 
-  test('answers come while the stream goes on', async () => {
+  test('predictions arrive while audio is still being sent', async () => {
     const client = await StreamClient.open(service, PHONE);
     client.send(encode(angry.subarray(0, 40_000), 'mulaw'));
     await client.received(2);
@@ -120,16 +120,16 @@ describe('a conversation', () => {
   });
 });
 
-describe('refused at the upgrade, with a problem', () => {
+describe('refused at the upgrade with a problem', () => {
   const headers = { 'x-api-key': service.key };
 
-  test('without a key, or with a wrong one', async () => {
+  test('missing or wrong key', async () => {
     const { url } = await service.listen();
     readProblem(await refusal(streamUrl(url)), 'missing_api_key');
     readProblem(await refusal(streamUrl(url), { headers: { 'x-api-key': 'wrong' } }), 'invalid_api_key');
   });
 
-  test('a query that makes no sense', async () => {
+  test('invalid query', async () => {
     const { url } = await service.listen();
     for (const query of [
       { sample_rate: 7_999 },
@@ -145,7 +145,7 @@ describe('refused at the upgrade, with a problem', () => {
     readProblem(await refusal(streamUrl(url, { model: '6emotions' }), { headers }), 'unknown_model');
   });
 
-  test('another path, and plain HTTP on this one', async () => {
+  test('WebSocket on another path, plain HTTP on this path', async () => {
     const { url } = await service.listen();
     const models = url.replace(/^http/, 'ws') + PATHS.models;
     readProblem(await refusal(models, { headers }), 'bad_request');
@@ -153,7 +153,7 @@ describe('refused at the upgrade, with a problem', () => {
     readProblem(await service.app.inject({ url: PATHS.stream, headers }), 'bad_request');
   });
 
-  test('more streams than a key may have open: 429 until one closes', async () => {
+  test('stream limit of a key reached: 429 until one closes', async () => {
     const small = await testApp({ SERVICE_STREAM_LIMIT: '2' });
     const { url } = await small.listen();
     const [first] = [await StreamClient.open(small), await StreamClient.open(small)];
@@ -167,7 +167,7 @@ describe('refused at the upgrade, with a problem', () => {
     await StreamClient.open(small);
   });
 
-  test('more requests than the key may send: a stream is one', async () => {
+  test('rate limit reached: a stream counts as one request', async () => {
     const small = await testApp({ SERVICE_RATE_LIMIT: '1' });
     const { url } = await small.listen();
     const client = await StreamClient.open(small, PHONE);
@@ -178,7 +178,7 @@ describe('refused at the upgrade, with a problem', () => {
 });
 
 describe('keys', () => {
-  test('a browser offers its key as a subprotocol and gets the other one', async () => {
+  test('a browser offers its key as a subprotocol; the server selects the other one', async () => {
     const { url } = await service.listen();
     const socket = new WebSocket(streamUrl(url), ['undertone.v1', `apikey.${service.key}`]);
     await once(socket, 'open');
@@ -190,7 +190,7 @@ describe('keys', () => {
     );
   });
 
-  test('a key that is revoked while its stream is open: the stream is told and closed, others are not', async () => {
+  test('revoking a key closes its open streams with an error, and no others', async () => {
     const own = await testApp();
     const { key, record } = await own.stores.keys.create('leaving');
     const { url } = await own.listen();
@@ -201,7 +201,7 @@ describe('keys', () => {
     for (let i = 0; i < 5; i++) leaving.send(second);
     await leaving.received(2);
     await own.stores.keys.revoke(record.id);
-    // Keys are looked up again after a second.
+    // Key lookups are cached for a second.
     const sending = setInterval(() => leaving.send(second), 20);
     assert.deepEqual(await leaving.closed, { code: 1008, reason: 'invalid_api_key' });
     clearInterval(sending);
@@ -211,8 +211,8 @@ describe('keys', () => {
   });
 });
 
-describe('bad days', () => {
-  test('text that is not {"type": "end"} is answered with an error and a close', async () => {
+describe('fault injection', () => {
+  test('any text but {"type": "end"} closes the stream with an error', async () => {
     for (const text of ['hello', '{"type":"start"}', 'null', `"${'x'.repeat(5_000)}"`]) {
       const client = await StreamClient.open(service);
       assert.deepEqual(await client.say(text).closed, { code: 1007, reason: 'bad_request' });
@@ -220,14 +220,14 @@ describe('bad days', () => {
     }
   });
 
-  test('samples that are not numbers are named', async () => {
+  test('NaN samples close the stream with unreadable_audio', async () => {
     const client = await StreamClient.open(service, { sample_rate: 8_000, encoding: 'pcm_f32le' });
     const nan = Buffer.alloc(5 * 8_000 * 4, Buffer.from(Float32Array.of(Number.NaN).buffer));
     assert.equal((await client.send(nan).closed).code, 1007);
     assert.equal(client.messages.at(-1)?.code, 'unreadable_audio');
   });
 
-  test('a message of a megabyte is audio like any other; one past the limit closes the stream', async () => {
+  test('a message of 1 MiB is accepted; one over the limit closes the stream', async () => {
     const client = await StreamClient.open(service, { interval: 10 });
     client.send(Buffer.alloc(2 ** 20));
     await client.end();
@@ -236,7 +236,7 @@ describe('bad days', () => {
     assert.equal((await greedy.send(Buffer.alloc(STREAM_LIMITS.maxMessageBytes + 1)).closed).code, 1009);
   });
 
-  test('a stream that brings nothing is closed with 4408, also when it said something before', async () => {
+  test('an idle stream is closed with 4408, whether or not it sent audio before', async () => {
     const quick = await testApp({}, { streamTimes: { idleMs: 100 } });
     for (const before of [Buffer.alloc(0), Buffer.alloc(1_000)]) {
       const client = await StreamClient.open(quick);
@@ -245,7 +245,7 @@ describe('bad days', () => {
     }
   });
 
-  test('a client that never closes its side is cut off', async () => {
+  test('a client that does not complete the close is disconnected', async () => {
     const quick = await testApp({}, { streamTimes: { idleMs: 50, closeMs: 50 } });
     const client = await StreamClient.open(quick);
     client.socket.pause();
@@ -254,7 +254,7 @@ describe('bad days', () => {
     assert.equal((await client.closed).code, 4408);
   });
 
-  test('a window that waits too long for its answer means overloaded', async () => {
+  test('a window over the maximum latency closes the stream with overloaded', async () => {
     const slow = await testApp({}, { streamTimes: { lagMs: 0 } });
     const client = await StreamClient.open(slow, PHONE);
     client.send(encode(angry, 'mulaw'));
@@ -262,17 +262,17 @@ describe('bad days', () => {
     assert.equal(client.messages.at(-1)?.code, 'overloaded');
   });
 
-  test('a client that sends faster than it is heard is read more slowly, and hears everything', async () => {
+  test('backpressure slows down a fast client, and every window is answered', async () => {
     const client = await StreamClient.open(service, { sample_rate: 48_000, encoding: 'pcm_f32le' });
-    // More than all buffers between the two can take.
+    // More than all buffers between client and server can hold.
     client.send(...cut(Buffer.alloc(60 * 48_000 * 4), [9_600]));
     await client.received(2);
-    assert.ok(client.socket.bufferedAmount > 0, 'the client was never held back');
+    assert.ok(client.socket.bufferedAmount > 0, 'the client saw no backpressure');
     await client.end();
     assert.equal(client.predictions.length, 12);
   });
 
-  test('clients that come and go, in the middle of anything, leave nothing behind', async () => {
+  test('clients that disconnect at any moment leave no open streams', async () => {
     const { url } = await service.listen();
     const piece = encode(angry.subarray(0, 40_000), 'mulaw');
     for (let round = 0; round < 20; round++) {
@@ -291,11 +291,11 @@ describe('bad days', () => {
     assert.equal(client.predictions.length, 1);
   });
 
-  test('frames that are none and sockets that fall silent are closed; a stream beside them is not disturbed', async () => {
+  test('invalid frames and silent sockets are closed without disturbing another stream', async () => {
     const quick = await testApp({}, { streamTimes: { idleMs: 2_000, closeMs: 100 } });
-    const beside = await StreamClient.open(quick, PHONE);
+    const healthy = await StreamClient.open(quick, PHONE);
     const second = encode(angry.subarray(0, 8_000), 'mulaw');
-    const talking = setInterval(() => beside.send(second), 100);
+    const talking = setInterval(() => healthy.send(second), 100);
     const { port } = await quick.listen();
     const silent = await rawUpgrade(port, quick.key);
     const closed = once(silent, 'close');
@@ -305,12 +305,12 @@ describe('bad days', () => {
       await once(socket, 'close');
     }
     await closed;
-    await beside.received(3);
+    await healthy.received(3);
     clearInterval(talking);
-    assert.equal((await beside.end()).code, 1000);
+    assert.equal((await healthy.end()).code, 1000);
   });
 
-  test('an offer of HTTP/2 is not taken up, and does no harm', async () => {
+  test('an upgrade to HTTP/2 is ignored, and the request is answered', async () => {
     const { url } = await service.listen();
     const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' };
     const { request } = await import('node:http');
@@ -320,18 +320,18 @@ describe('bad days', () => {
   });
 });
 
-describe('those who run the server', () => {
-  test('a stop tells every stream and closes it with 1012; new ones are refused', async () => {
+describe('operations', () => {
+  test('shutdown closes every stream with 1012 and refuses new ones', async () => {
     const stopping = await testApp();
     const client = await StreamClient.open(stopping, PHONE);
     await client.received(1);
     await stopping.app.close();
     assert.deepEqual(await client.closed, { code: 1012, reason: 'going_away' });
     assert.ok(Value.Check(schemas.StreamError, client.messages.at(-1)));
-    assert.throws(() => stopping.services.streams.takePlace('anybody'), /stopping/);
+    assert.throws(() => stopping.services.streams.reserveSlot('anybody'), /stopping/);
   });
 
-  test('a stream is one log line, without its query, its key or anything that was said', async () => {
+  test('a stream is one log line, without its query, key or predictions', async () => {
     const lines: string[] = [];
     const logger = createLogger('debug', { write: (line) => lines.push(line) });
     const logged = await testApp({}, { logger });
@@ -346,7 +346,7 @@ describe('those who run the server', () => {
     assert.doesNotMatch(lines.join(''), new RegExp(`private|mulaw|emotion|${logged.key}`));
   });
 
-  test('open streams, the lag and the seconds heard are in the metrics', async () => {
+  test('metrics show open streams, latency and seconds of audio', async () => {
     const measured = await testApp();
     const client = await StreamClient.open(measured, PHONE);
     assert.equal(await streamsOpen(measured), 1);
@@ -359,7 +359,7 @@ describe('those who run the server', () => {
   });
 });
 
-/** A WebSocket without anything that keeps to its rules. */
+/** A raw connection after the upgrade, to send invalid frames on. */
 async function rawUpgrade(port: number, key: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   const headers = ['host: x', `x-api-key: ${key}`, 'connection: Upgrade', 'upgrade: websocket'];
@@ -369,7 +369,7 @@ async function rawUpgrade(port: number, key: string): Promise<Socket> {
   return socket.resume();
 }
 
-/** The server's side sees a close a moment after ours. */
+/** The server notices a close slightly later than the client. */
 async function waitUntil(happened: () => Promise<boolean>): Promise<void> {
   while (!(await happened())) await sleep(10);
 }

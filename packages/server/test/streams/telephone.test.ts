@@ -12,7 +12,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../../examples/telephone/server.ts'
 /** 20 ms of mu-law at 8 kHz. */
 const FRAME_BYTES = 160;
 
-/** What a telephone service sends for a call: its frames in base64, the two sides taking turns. */
+/** The messages of a telephone service for a call: base64 frames, alternating between the two sides. */
 async function* recordedCall() {
   yield { event: 'connected', protocol: 'Call', version: '1.0.0' };
   const mediaFormat = { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 };
@@ -34,7 +34,7 @@ async function* recordedCall() {
   yield { event: 'stop', streamSid: 'MZ1' };
 }
 
-test('the telephone example hears both sides of a call apart', async (t) => {
+test('the telephone example analyses both sides of a call separately', async (t) => {
   const service = await testApp();
   const { url } = await service.listen();
   const env = { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, PORT: '0' };
@@ -46,12 +46,12 @@ test('the telephone example hears both sides of a call apart', async (t) => {
   await once(socket, 'open');
   for await (const frame of recordedCall()) socket.send(JSON.stringify(frame));
 
-  const heard = new Map<string, object[]>();
+  const byTrack = new Map<string, object[]>();
   for (let i = 0; i < 4; i++) {
     const { call, track, t, main_emotion } = JSON.parse((await lines.next()).value ?? '');
-    heard.set(track, [...(heard.get(track) ?? []), { call, t, main_emotion }]);
+    byTrack.set(track, [...(byTrack.get(track) ?? []), { call, t, main_emotion }]);
   }
-  assert.deepEqual(Object.fromEntries(heard), {
+  assert.deepEqual(Object.fromEntries(byTrack), {
     inbound: [
       { call: 'CA1', t: '00:00', main_emotion: 'angry' },
       { call: 'CA1', t: '00:02', main_emotion: 'angry' },

@@ -22,7 +22,7 @@ const spans = (seconds: number, interval: number) =>
     endSeconds,
   ]);
 
-test('by default every 5 s are answered, and what is left at the end when it is at least 1 s', () => {
+test('default interval: a window every 5 s, and a tail of at least 1 s', () => {
   assert.deepEqual(spans(12, 5), [
     [0, 5],
     [5, 10],
@@ -34,7 +34,7 @@ test('by default every 5 s are answered, and what is left at the end when it is 
   ]);
 });
 
-test('with a shorter interval the first answer comes after 4 s, and windows overlap', () => {
+test('shorter interval: the first window after 4 s, then overlapping windows', () => {
   assert.deepEqual(spans(7.5, 1), [
     [0, 4],
     [0, 5],
@@ -48,7 +48,7 @@ test('with a shorter interval the first answer comes after 4 s, and windows over
   ]);
 });
 
-test('with a longer interval an answer is still over the last 5 s, and so is the tail', () => {
+test('longer interval: windows and tail still cover the last 5 s', () => {
   assert.deepEqual(spans(18, 10), [
     [0, 5],
     [10, 15],
@@ -56,13 +56,13 @@ test('with a longer interval an answer is still over the last 5 s, and so is the
   ]);
 });
 
-test('a stream that ends early is answered as a whole, one under 1 s not at all', () => {
+test('a stream shorter than a window is one window; under 1 s there is none', () => {
   assert.deepEqual(spans(2.5, 5), [[0, 2.5]]);
   assert.deepEqual(spans(0.99, 5), []);
   assert.deepEqual(windowsOf([], 5), []);
 });
 
-test('a window holds exactly the last 5 s of the bytes, whole frames only', () => {
+test('a window holds exactly the last 5 s of bytes, in whole frames', () => {
   const bytes = new Random(1).bytes(7 * RATE * 8 + 5);
   const stereo = streamFormat('pcm_f32le', RATE, 2);
   const [first, tail] = windowsOf([bytes], 5, stereo);
@@ -70,7 +70,7 @@ test('a window holds exactly the last 5 s of the bytes, whole frames only', () =
   assert.deepEqual(Buffer.from(tail?.block.data ?? []), bytes.subarray(2 * RATE * 8, 7 * RATE * 8));
 });
 
-test('however the bytes are cut into messages, odd ones included, the windows are the same', () => {
+test('windows do not depend on how the bytes are split into messages, odd sizes included', () => {
   const bytes = new Random(2).bytes(9 * RATE * 4 + 3);
   const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 7 }), fc.integer({ min: 1, max: 300_000 })), {
     minLength: 1,
@@ -82,7 +82,7 @@ test('however the bytes are cut into messages, odd ones included, the windows ar
   fc.assert(
     fc.property(sizes, encoding, channels, interval, (sizes, encoding, channels, interval) => {
       const of = streamFormat(encoding, RATE, channels);
-      // Not all pieces tiny: it would be the same test, a thousand times slower.
+      // One larger piece: tiny ones alone would be a thousand times slower.
       const pieces = cut(bytes, [...sizes, 50_021]);
       assert.deepEqual(windowsOf(pieces, interval, of), windowsOf([bytes], interval, of));
     }),

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isAllowed, requireWebhookUrl } from '../../src/webhooks/address.ts';
 
-test('addresses of the public internet may be sent to', () => {
+test('public addresses are allowed', () => {
   for (const address of ['8.8.8.8', '100.63.255.255', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
     assert.ok(isAllowed(address, false), address);
   }
   assert.ok(isAllowed('64:ff9b::8.8.8.8', false), 'behind a NAT64 gateway');
 });
 
-test('private and loopback addresses only where the operator allows it, in whatever way they are written', () => {
+test('private and loopback addresses need the setting, in every notation', () => {
   for (const address of [
     ...['127.0.0.1', '127.9.9.9', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '0.0.0.0'],
     ...['100.64.0.1', '198.18.0.1', '224.0.0.1', '255.255.255.255', '::1', '::', 'fd12::1', 'ff02::1'],
@@ -20,7 +20,7 @@ test('private and loopback addresses only where the operator allows it, in whate
   }
 });
 
-test('link-local addresses and those of cloud metadata never', () => {
+test('link-local and cloud metadata addresses are never allowed', () => {
   for (const address of [
     ...['169.254.169.254', '169.254.0.1', '::ffff:169.254.169.254', '::ffff:a9fe:a9fe', 'fe80::1'],
     ...['fe80::1%eth0', 'fd00:ec2::254', '100.100.100.200', '64:ff9b::a9fe:a9fe', 'no address'],
@@ -29,7 +29,7 @@ test('link-local addresses and those of cloud metadata never', () => {
   }
 });
 
-test('a URL is checked for its scheme, its syntax and literal addresses', () => {
+test('a URL is checked for scheme, syntax and literal addresses', () => {
   const refused = (url: string, allowPrivate: boolean, words: RegExp) =>
     assert.throws(() => requireWebhookUrl(url, allowPrivate), { code: 'bad_request', message: words });
   for (const url of [
@@ -50,7 +50,7 @@ test('a URL is checked for its scheme, its syntax and literal addresses', () => 
   }
   refused('http://example.org/', false, /https/);
   assert.ok(requireWebhookUrl('http://localhost:9000/', true));
-  // The last three are ways to write 127.0.0.1.
+  // The last three are other notations of 127.0.0.1.
   for (const host of [
     '127.0.0.1',
     '10.0.0.1',

@@ -12,8 +12,10 @@ import { wav } from '@undertone/testing/wav';
 import { Receiver } from '@undertone/testing/webhook-receiver';
 import { Webhook } from 'standardwebhooks';
 import Value from 'typebox/value';
+import { createLogger } from '../../src/index.ts';
 import type { Webhook as Due } from '../../src/stores/webhook-store.ts';
-import { type Resolve, sendWebhook } from '../../src/webhooks/send.ts';
+import type { Resolve } from '../../src/webhooks/address.ts';
+import { sendWebhook } from '../../src/webhooks/deliver.ts';
 
 const PRIVATE = { SERVICE_WEBHOOK_PRIVATE: 'true' };
 const QUICK = { timeoutMs: 1_000, holdMs: 2_000, pollMs: 20, retryMs: [10, 10, 10, 10, 10, 10] };
@@ -39,11 +41,11 @@ async function secretOf(client: AsynchClient): Promise<string> {
 
 const service = await testApp(PRIVATE, { webhookTimes: QUICK });
 const client = await AsynchClient.of(service);
-service.services.processor.start();
+service.services.worker.start();
 service.services.webhooks.start();
 
 describe('a webhook', () => {
-  test('tells that a request is completed or failed, signed with the secret of its key', async () => {
+  test('announces completed and failed requests, signed with the secret of the key', async () => {
     const hooks = await receiver(() => 204);
     const query = { webhook_url: hooks.url, label: 'Monday' };
     const done = await client.upload(wav({ seconds: 5 }), 1, query);
@@ -57,14 +59,14 @@ describe('a webhook', () => {
     assert.deepEqual(first?.data, { request_id: done, label: 'Monday', status: 'completed' });
     assert.deepEqual([second?.type, second?.data.request_id], ['request.failed', failed]);
     assert.equal(second?.data.label, null);
-    // Whoever has another key has another secret.
+    // Another key has another secret.
     const { key } = await service.stores.keys.create('another');
     const theirs = await secretOf(await AsynchClient.of(service, key));
     const [{ body, headers } = { body: '', headers: {} }] = hooks.received;
     assert.throws(() => new Webhook(theirs).verify(body, headers as Record<string, string>));
   });
 
-  test('is sent again, with one id, after errors, timeouts, resets and redirects, until it is taken', async () => {
+  test('is retried under one id after errors, timeouts, resets and redirects, until it is delivered', async () => {
     const trap = await receiver(() => 204);
     const redirect = (response: import('node:http').ServerResponse) =>
       response.writeHead(307, { location: trap.url }).end();
@@ -73,7 +75,7 @@ describe('a webhook', () => {
     await client.upload(wav({ seconds: 5 }), 1, { webhook_url: hooks.url });
     await until(() => hooks.received.length === reactions.length, 'every attempt');
     await sleep(100);
-    assert.equal(hooks.received.length, reactions.length, 'and no more');
+    assert.equal(hooks.received.length, reactions.length, 'no further attempt');
     assert.equal(new Set(hooks.received.map(({ id }) => id)).size, 1);
     assert.equal(new Set(hooks.received.map(({ body }) => body)).size, 1);
     await verifyAll(await secretOf(client), hooks.received);
@@ -88,12 +90,48 @@ describe('a webhook', () => {
     assert.equal(hooks.received.length, 7);
   });
 
-  test('survives a server that stops while it is being sent', async () => {
+  test('that fails is logged with request, event and reason, but neither URL nor host', async () => {
+    const lines: string[] = [];
+    const logger = createLogger('warn', { write: (line) => lines.push(line) });
+    const logged = await testApp(PRIVATE, { logger, webhookTimes: { ...QUICK, retryMs: [10] } });
+    logged.services.worker.start();
+    logged.services.webhooks.start();
+    const sender = await AsynchClient.of(logged);
+    const hooks = await receiver((_, attempt) => (attempt === 1 ? 500 : 'hang'));
+    const urls = { hooks: hooks.url, unknown: 'https://no-such-host.invalid/secret-path' };
+    const ids = [];
+    for (const webhook_url of Object.values(urls)) {
+      ids.push(await sender.upload(wav({ seconds: 5 }), 1, { webhook_url }));
+    }
+    await until(() => lines.length === 4, 'two failed attempts of each webhook');
+    const about = lines.map((line) => JSON.parse(line));
+    assert.deepEqual(
+      ids.map((id) =>
+        about
+          .filter(({ asynch_request }) => asynch_request === id)
+          // ENOTFOUND, or EAI_AGAIN on a machine without DNS.
+          .map(({ event, attempt, why }) => [event, attempt, why.replace(/^(ENOTFOUND|EAI_AGAIN)$/, 'DNS')]),
+      ),
+      [
+        [
+          ['request.completed', 1, 'the receiver answered 500'],
+          ['request.completed', 2, 'timeout'],
+        ],
+        [
+          ['request.completed', 1, 'DNS'],
+          ['request.completed', 2, 'DNS'],
+        ],
+      ],
+    );
+    assert.doesNotMatch(lines.join(''), /no-such-host|secret-path|127\.0\.0\.1/);
+  });
+
+  test('in flight at a stop is sent again after the next start', async () => {
     const dataDir = await tempDir();
     const hooks = await receiver((_, attempt) => (attempt === 1 ? 'hang' : 200));
     const first = await testApp(PRIVATE, { dataDir, webhookTimes: QUICK });
     const { services } = first;
-    services.processor.start();
+    services.worker.start();
     services.webhooks.start();
     const sender = await AsynchClient.of(first);
     await sender.upload(wav({ seconds: 5 }), 1, { webhook_url: hooks.url });
@@ -106,8 +144,8 @@ describe('a webhook', () => {
   });
 });
 
-describe('where webhooks may go', () => {
-  test('a URL that may not be sent to is refused when the upload begins', async () => {
+describe('allowed addresses', () => {
+  test('a URL that is not allowed is refused by initiate', async () => {
     const strict = await AsynchClient.of(await testApp());
     for (const webhook_url of ['http://example.org/', 'https://127.0.0.1/', 'https://[::1]/', 'mailto:me']) {
       const problem = await problemOf(await strict.initiate({ webhook_url }), 'bad_request');
@@ -140,7 +178,7 @@ describe('where webhooks may go', () => {
     });
   const loopback = { address: '127.0.0.1', family: 4 };
 
-  test('a name with a private address is not connected to', async () => {
+  test('a host name with a private address is not connected to', async () => {
     const hooks = await receiver(() => 200);
     const url = `https://inside.example.org:${hooks.port}/`;
     for (const address of [loopback, { address: '::1', family: 6 }, { address: '10.0.0.1', family: 4 }]) {
@@ -151,11 +189,11 @@ describe('where webhooks may go', () => {
     assert.equal(hooks.received.length, 0);
   });
 
-  test('the address that is checked is the one that is connected to: a name is looked up once', async () => {
+  test('DNS rebinding: the checked address is the one connected to, from a single lookup', async () => {
     const hooks = await receiver(() => 200);
     let lookups = 0;
     const rebinding: Resolve = (_hostname, _options, callback) => {
-      // A public address for whoever checks first, a private one for whoever connects later.
+      // A public address for the first lookup, a private one for the second.
       callback(null, [lookups++ === 0 ? { address: '192.88.99.1', family: 4 } : loopback]);
     };
     await assert.rejects(
@@ -169,7 +207,7 @@ describe('where webhooks may go', () => {
     assert.deepEqual([lookups, hooks.received.length], [1, 0]);
   });
 
-  test('of several addresses only the allowed ones are used', async () => {
+  test('only the allowed ones of several addresses are used', async () => {
     const hooks = await receiver(() => 200);
     const both = resolving([{ address: '169.254.169.254', family: 4 }, loopback]);
     await send(`http://inside.example.org:${hooks.port}/`, both, true);

@@ -7,7 +7,7 @@ const voice = readFileSync(new URL('../../../../../examples/voices/angry-1013.wa
 const recordings = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.json'));
 const service = await testApp();
 const { url } = await service.listen();
-service.services.processor.start();
+service.services.worker.start();
 
 for (const name of recordings) {
   test(`${name.replace('.json', '')} is answered as when it was recorded`, async () => {
