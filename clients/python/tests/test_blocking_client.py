@@ -176,6 +176,21 @@ def test_a_program_that_does_not_close_its_client_ends_quickly_and_without_a_wor
     assert (process.returncode, out, err) == (0, "", "")
 
 
+def test_a_forked_process_can_use_the_client(flaky: FlakyServer) -> None:
+    program = """
+import os, warnings, undertone_client
+client = undertone_client.EmotionClient()
+client.discrete.emotions(b"x")
+warnings.simplefilter("ignore")  # newer Pythons warn about every fork of a process with threads
+child = os.fork()
+print(client.discrete.emotions(b"x").main_emotion, flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+    out, err = start(program, flaky.environment).communicate(timeout=50)
+    assert (out, err) == ("happy\nhappy\n", "")
+
+
 def ours() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("undertone_client")]
 
