@@ -59,11 +59,11 @@ def test_ctrl_c_stops_an_upload_logs_how_to_resume_and_leaves_no_thread(
     path.write_bytes(scrambled(8 * MIB))
     process = start(program, flaky.environment, "upload", str(path))
     until(lambda: len(flaky.calls("part")) == 3)
-    told = interrupt(process)
-    assert told["threads"] == ["MainThread"]
+    output = interrupt(process)
+    assert output["threads"] == ["MainThread"]
     assert flaky.deleted == set()
     (request_id,) = flaky.uploads
-    assert f"asynch.upload(..., resume='{request_id}')" in str(told["stderr"])
+    assert f"asynch.upload(..., resume='{request_id}')" in str(output["stderr"])
     flaky.faults = lambda _seen: None
     with EmotionClient(**flaky.settings) as client:
         client.asynch.upload(path, resume=request_id)

@@ -280,7 +280,7 @@ def test_splitting_a_recording_into_parts(row: dict[str, Any]) -> None:
     assert parts[-1].end - parts[-1].start == row["lastSize"]
 
 
-def test_etags_and_time_stamps() -> None:
+def test_etags_and_timestamps() -> None:
     for row in CASES["etags"]:
         assert is_etag_of(row["etag"], row["md5"]) == row["matches"]
     for row in CASES["timestamps"]:

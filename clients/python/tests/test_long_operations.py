@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RECORDING = scrambled(3 * MIB)
 
 
-def test_classify_waits_for_the_time_line_beyond_twenty_tries(
+def test_classify_waits_for_the_timeline_beyond_twenty_tries(
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.pending_polls = 130
@@ -85,15 +85,15 @@ def test_progress_runs_from_the_first_byte_to_the_result_and_never_backwards(
 ) -> None:
     flaky.pending_polls = 2
     flaky.faults = lambda seen: Fault("cut", after_bytes=600_000) if seen.part == 2 and seen.time < 2 else None
-    told: list[Progress] = []
-    make_twin(**flaky.settings, part_size=MIB).asynch.classify(RECORDING, on_progress=told.append)
-    statuses = [progress.status for progress in told]
+    events: list[Progress] = []
+    make_twin(**flaky.settings, part_size=MIB).asynch.classify(RECORDING, on_progress=events.append)
+    statuses = [progress.status for progress in events]
     assert sorted(set(statuses), key=statuses.index) == ["uploading", "processing", "completed"]
-    sent = [progress.sent_bytes or 0 for progress in told if progress.status == "uploading"]
+    sent = [progress.sent_bytes or 0 for progress in events if progress.status == "uploading"]
     assert sent == sorted(sent)
     assert sent[-1] == len(RECORDING)
     assert len(sent) > 6
-    assert len({progress.request_id for progress in told}) == 1
+    assert len({progress.request_id for progress in events}) == 1
 
 
 def test_an_error_in_a_listener_does_not_stop_the_upload(

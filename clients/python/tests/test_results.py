@@ -107,13 +107,13 @@ def test_results_convert_to_dicts_and_can_be_copied_and_pickled(kind: Any, value
 
 
 def test_speech_seconds_are_kept_if_the_server_sent_them() -> None:
-    told = {**DISCRETE_ANSWER, "speech_seconds": 0}
-    assert DiscreteResult.from_dict(told).speech_seconds == 0
-    assert DiscreteResult.from_dict(told).to_dict() == told
+    value = {**DISCRETE_ANSWER, "speech_seconds": 0}
+    assert DiscreteResult.from_dict(value).speech_seconds == 0
+    assert DiscreteResult.from_dict(value).to_dict() == value
     assert DiscreteResult.from_dict(DISCRETE_ANSWER).speech_seconds is None
 
 
-def test_time_line_elements_have_their_time_in_seconds() -> None:
+def test_timeline_elements_have_their_time_in_seconds() -> None:
     elements = AsynchResult.from_dict({**RESULT, "emotions": TIMELINE}).emotions
     assert [element.seconds for element in elements] == [0, 5, 6010]
 
@@ -161,7 +161,7 @@ def test_each_channel_is_drawn_separately() -> None:
     importlib.import_module("matplotlib.pyplot").close("all")
 
 
-def test_a_time_line_draws_itself_in_a_notebook() -> None:
+def test_a_timeline_draws_itself_in_a_notebook() -> None:
     drawing = Tags(AsynchResult.from_dict(RESULT)._repr_html_())
     (svg,) = drawing.named("svg")
     assert svg["role"] == "img"
@@ -197,7 +197,7 @@ def test_drawings_escape_hostile_responses() -> None:
         assert hostile not in html
 
 
-def test_long_time_lines_are_drawn_with_a_limited_number_of_blocks() -> None:
+def test_long_timelines_are_drawn_with_a_limited_number_of_blocks() -> None:
     elements = tuple(
         TimelineElement(f"{i * 5 // 60:02d}:{i * 5 % 60:02d}", "sad" if i % 3 else "angry", 0.5) for i in range(26_844)
     )

@@ -42,13 +42,13 @@ def test_an_upload_interrupted_five_times_is_resumed_with_little_overhead(
             )
         resume = caught.value.request_id
     left = 99
-    told: list[Progress] = []
-    request_id = make_twin(**flaky.settings).asynch.upload(RECORDING, resume=resume, on_progress=told.append)
+    events: list[Progress] = []
+    request_id = make_twin(**flaky.settings).asynch.upload(RECORDING, resume=resume, on_progress=events.append)
     assert request_id == resume
     assert flaky.assembled(request_id) == RECORDING
     assert sum(len(seen.body) for seen in flaky.calls("part")) <= 1.15 * len(RECORDING)
     assert len(flaky.calls("initiate")) == 1
-    assert (told[-1].sent_bytes, told[-1].progress) == (len(RECORDING), 1)
+    assert (events[-1].sent_bytes, events[-1].progress) == (len(RECORDING), 1)
 
 
 def test_resuming_with_another_recording_is_rejected(flaky: FlakyServer, make_twin: MakeTwin) -> None:

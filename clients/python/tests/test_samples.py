@@ -137,7 +137,7 @@ def test_prepared_samples_are_sent_unchanged(flaky: FlakyServer, make_twin: Make
 @pytest.mark.parametrize(
     ("samples", "rate", "says"),
     [
-        (np.zeros(3 * 44_100), 44_100, r"3\.00 seconds: give 4 to 10"),
+        (np.zeros(3 * 44_100), 44_100, r"3\.00 seconds long: give 4 to 10"),
         (np.zeros(11 * 44_100), 44_100, r"11\.00 seconds.*asynch\.classify"),
         (np.where(np.arange(5 * 44_100) == 7, np.nan, 0), 44_100, "Sample 7 is nan"),
         (np.where(np.arange(5 * 44_100) == 9, 2.5, 0), 44_100, r"Sample 9 is 2\.5"),

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("waits")
 
 
 @pytest.fixture
-def addressed(flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> FlakyServer:
+def configured(flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> FlakyServer:
     """Point the environment to a server."""
     for name, value in flaky.environment.items():
         monkeypatch.setenv(name, value)
@@ -56,13 +56,13 @@ class TestClientConstruction:
         assert [seen.headers["x-api-key"] for seen in flaky.seen] == [KEY, KEY]
 
     def test_part_size_is_5_mib_by_default_or_set_by_the_constructor(
-        self, addressed: FlakyServer, make_twin: MakeTwin
+        self, configured: FlakyServer, make_twin: MakeTwin
     ) -> None:
         make_twin().asynch.upload(scrambled(5 * MIB + 1))
-        assert part_sizes(addressed) == [5 * MIB, 1]
-        addressed.seen.clear()
+        assert part_sizes(configured) == [5 * MIB, 1]
+        configured.seen.clear()
         make_twin(KEY, 2 * MIB).asynch.upload(scrambled(5 * MIB))
-        assert part_sizes(addressed) == [2 * MIB, 2 * MIB, MIB]
+        assert part_sizes(configured) == [2 * MIB, 2 * MIB, MIB]
 
     @pytest.mark.parametrize("name", ["EmotionClient", "AsyncEmotionClient"])
     def test_show_progress_draws_a_bar_on_a_terminal_unless_false(self, flaky: FlakyServer, name: str) -> None:
@@ -112,10 +112,10 @@ class TestClientConstruction:
 
 class TestEnvironmentVariables:
     def test_service_api_key_is_used_if_the_constructor_has_no_key(
-        self, addressed: FlakyServer, make_twin: MakeTwin
+        self, configured: FlakyServer, make_twin: MakeTwin
     ) -> None:
         make_twin().discrete.emotions(scrambled(10))
-        assert addressed.seen[0].headers["x-api-key"] == KEY
+        assert configured.seen[0].headers["x-api-key"] == KEY
 
     def test_service_url_applies_to_all_requests_with_or_without_trailing_slashes(
         self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
@@ -161,7 +161,7 @@ class TestEnvironmentVariables:
     )
     def test_service_log_level_sets_the_level_of_the_logger(
         self,
-        addressed: FlakyServer,
+        configured: FlakyServer,
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
         make_twin: MakeTwin,
@@ -171,7 +171,7 @@ class TestEnvironmentVariables:
         logger = logging.getLogger("undertone_client")
         monkeypatch.setattr(logger, "level", logger.level)
         monkeypatch.setenv("SERVICE_LOG_LEVEL", level)
-        addressed.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
+        configured.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
         twin = make_twin()
         logger.setLevel(logger.level)  # clear the cache of logging
         twin.asynch.upload(scrambled(10))

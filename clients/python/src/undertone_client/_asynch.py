@@ -1,7 +1,8 @@
-"""Long recordings: uploaded, classified on the server, and fetched as a time line."""
+"""Long recordings: uploaded, classified on the server, and fetched as a timeline."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Callable
 
 from ._checks import STATUSES, choice_problem, default, number_problem, raise_if_any
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from ._progress import ProgressListener
     from ._session import Session
     from ._source import Recording
+    from ._urls import QueryValue
     from .results import AsynchResult
 
 _NOT_FOUND = 404
 
 
 class AsyncAsynch:
-    """Long recordings: upload one, then fetch its time line."""
+    """Long recordings: upload one, then fetch its timeline."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -74,13 +76,8 @@ class AsyncAsynch:
         config.require_ready()
         size = config.part_size if part_size is None else part_size
         recording = RecordingSettings(model, interval_seconds, channels, label, webhook_url)
-        raise_if_any(
-            [
-                number_problem("part_size", size),
-                number_problem("max_retries", max_retries),
-                *recording.problems(),
-            ]
-        )
+        numbers = [number_problem("part_size", size), number_problem("max_retries", max_retries)]
+        raise_if_any([*numbers, *recording.problems()])
         if resume is not None:
             check_request_id(resume)
         settings = UploadSettings(recording, size, max_retries, resume)
@@ -124,7 +121,7 @@ class AsyncAsynch:
         on_progress: ProgressListener | None = None,
     ) -> AsynchResult:
         """
-        Wait for the result of a request and return its time line.
+        Wait for the result of a request and return its timeline.
 
         :param request_id: returned by `upload`
         :param max_tries: maximum number of polls, 1 to 100
@@ -157,7 +154,7 @@ class AsyncAsynch:
         on_progress: ProgressListener | None = None,
     ) -> AsynchResult:
         """
-        Upload a recording and wait until its time line is ready or has failed.
+        Upload a recording and wait until its timeline is ready or has failed.
 
         The parameters are those of `upload` and `emotions`. Without `max_tries` it polls until there is a result;
         without `interval` it polls after half a second at first, then less often, up to every 5 seconds.
@@ -186,12 +183,10 @@ class AsyncAsynch:
         :param cursor: the `next_cursor` of the previous page
         """
         self._session.config.require_ready()
-        raise_if_any(
-            [choice_problem("status", status, STATUSES), None if limit is None else number_problem("limit", limit)]
-        )
-        url = join_url(
-            self._session.config.asynch_url, "/requests", {"status": status, "limit": limit, "cursor": cursor}
-        )
+        limit_problem = None if limit is None else number_problem("limit", limit)
+        raise_if_any([choice_problem("status", status, STATUSES), limit_problem])
+        query: dict[str, QueryValue] = {"status": status, "limit": limit, "cursor": cursor}
+        url = join_url(self._session.config.asynch_url, "/requests", query)
         with failing_as(RequestFailedError):
             response = await self._session.call_with_retries("Listing the requests", "GET", url)
             return read_json(response, url, RequestList.from_dict)
@@ -235,26 +230,18 @@ class AsyncAsynch:
     ) -> str:
         with failing_as(UploadFailedError):
             source = await run_blocking(lambda: open_source(file_path, ASYNCH_MAX_BYTES))
-            reporter = Reporter(on_progress, show=self._session.config.show_progress)
-            try:
+            with closing(source), Reporter(on_progress, show=self._session.config.show_progress) as reporter:
                 return await send(source, reporter)
-            finally:
-                reporter.end()
-                source.close()
 
     async def _wait_for_result(
         self, request_id: str, settings: PollSettings, on_progress: ProgressListener | None
     ) -> AsynchResult:
-        reporter = Reporter(on_progress, show=self._session.config.show_progress)
-        with failing_as(error_class_of, request_id):
-            try:
-                return await poll_result(self._session, request_id, settings, reporter)
-            finally:
-                reporter.end()
+        show = self._session.config.show_progress
+        with failing_as(error_class_of, request_id), Reporter(on_progress, show=show) as reporter:
+            return await poll_result(self._session, request_id, settings, reporter)
 
 
 async def list_models(session: Session) -> ModelList:
-    """List the models of the server."""
     session.config.require_ready()
     url = models_url(session.config.asynch_url)
     with failing_as(RequestFailedError):

@@ -53,7 +53,6 @@ class ClientBase:
         self._open(Session(self._config))
 
     def __repr__(self) -> str:
-        """Show the URLs, never the key."""
         config = self._config
         return f"{type(self).__name__}(discrete_url={config.discrete_url!r}, asynch_url={config.asynch_url!r})"
 
@@ -62,5 +61,4 @@ class ClientBase:
         raise_if_any([None if self._config.api_key else NO_KEY, *self._config.problems()])
 
     def _open(self, session: Session) -> None:
-        """Create the interfaces of this kind of client."""
         raise NotImplementedError

@@ -23,8 +23,6 @@ MAX_LABEL_LENGTH = 100
 
 @dataclass(frozen=True)
 class Range:
-    """The valid values of a setting."""
-
     default: int
     least: int
     most: int
@@ -52,7 +50,6 @@ STREAM_NUMBERS = {
 
 
 def default(name: str, numbers: Mapping[str, Range] = NUMBERS) -> int:
-    """Return the documented default of a number."""
     return numbers[name].default
 
 
@@ -70,28 +67,24 @@ def number_problem(name: str, value: Any, numbers: Mapping[str, Range] = NUMBERS
 
 
 def model_problem(model: Any) -> str | None:
-    """Reject an unknown model."""
     if model is None or model in MODEL_IDS:
         return None
     return f"There is no model {model!r}: choose one of {', '.join(MODEL_IDS)}."
 
 
 def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
-    """Reject a value that is not one of the choices."""
     if value is None or value in choices:
         return None
     return f"{name} is {value!r}: choose one of {', '.join(choices)}."
 
 
 def label_problem(label: Any) -> str | None:
-    """Reject a label that is empty or too long."""
     if label is None or (isinstance(label, str) and 1 <= len(label) <= MAX_LABEL_LENGTH):
         return None
     return f"label is {label!r}: give 1 to {MAX_LABEL_LENGTH} characters."
 
 
 def url_problem(name: str, value: Any) -> str | None:
-    """Describe what is wrong with a URL."""
     hint = "give a full URL that starts with http:// or https://"
     try:
         url = httpx.URL(value)

@@ -1,4 +1,4 @@
-"""The blocks and rows of a drawn time line, shared by HTML and matplotlib."""
+"""The blocks and rows of a drawn timeline, shared by HTML and matplotlib."""
 
 from __future__ import annotations
 

@@ -27,6 +27,12 @@ class Failure(Exception):  # noqa: N818 - never seen by a caller
         """Return a copy with a note in brackets after the message."""
         return Failure(f"{self.message} ({note})", cause=self.cause, is_final=self.is_final, **self.details)
 
+    def as_error(self, error_class: ErrorClass, **details: Any) -> UndertoneError:
+        """Convert to a public error."""
+        error = error_class(self.message, **{**self.details, **details})
+        error.__cause__ = self.cause
+        return error
+
 
 ErrorClass = type[UndertoneError]
 ClassOf = Union[ErrorClass, Callable[[Failure], ErrorClass]]
@@ -39,7 +45,5 @@ def failing_as(class_of: ClassOf, request_id: str | None = None) -> Iterator[Non
         yield
     except Failure as failure:
         chosen = class_of if isinstance(class_of, type) else class_of(failure)
-        details = dict(failure.details)
-        if request_id is not None:
-            details["request_id"] = request_id
-        raise chosen(failure.message, **details) from failure.cause
+        details = {} if request_id is None else {"request_id": request_id}
+        raise failure.as_error(chosen, **details) from failure.cause

@@ -21,7 +21,7 @@ def timeline_html(request_id: str, timeline: Sequence[TimelineElement], shares: 
     """Draw one row per channel and emotion; blocks under the confidence floor are only outlined."""
     blocks = blocks_of(timeline)
     if not blocks:
-        return f"<p>Request {escape(request_id)}: the time line is empty.</p>"
+        return f"<p>Request {escape(request_id)}: the timeline is empty.</p>"
     rows, end = rows_of(blocks), end_of(blocks)
     scale = _WIDTH / end
     shapes = [_name(name, row) for row, name in enumerate(rows)]

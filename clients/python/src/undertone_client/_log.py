@@ -32,7 +32,6 @@ _ours: ContextVar[bool] = ContextVar("undertone_request", default=False)
 
 
 def level_number(level: Any) -> int | None:
-    """Return the number of a level in `logging`, or None."""
     return LEVELS.get(level.lower()) if isinstance(level, str) else None
 
 

@@ -38,7 +38,6 @@ class RecordingSettings:
     webhook_url: str | None
 
     def query(self, name: str) -> dict[str, QueryValue]:
-        """Return the query parameters."""
         return {
             "file_name": name,
             "model": self.model,
@@ -49,7 +48,6 @@ class RecordingSettings:
         }
 
     def problems(self) -> list[str | None]:
-        """Check all settings."""
         interval, url = self.interval_seconds, self.webhook_url
         return [
             model_problem(self.model),
@@ -145,7 +143,6 @@ def idempotency_key() -> dict[str, str]:
 
 
 async def initiate(session: Session, source: Source, settings: UploadSettings) -> OpenUpload:
-    """Start an upload."""
     base = session.config.asynch_url
     parts = plan_parts(source.size, settings.part_size)
     url = join_url(base, "/upload/initiate", {"part_count": len(parts), **settings.recording.query(source.name)})

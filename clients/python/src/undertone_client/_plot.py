@@ -1,4 +1,4 @@
-"""Draws a time line with matplotlib."""
+"""Draws a timeline with matplotlib."""
 
 from __future__ import annotations
 

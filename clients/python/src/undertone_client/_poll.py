@@ -50,7 +50,6 @@ async def poll_result(session: Session, request_id: str, settings: PollSettings,
 
 
 def check_request_id(request_id: Any) -> None:
-    """Reject anything that is not a UUID."""
     if isinstance(request_id, str) and re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", request_id):
         return
     raise InvalidRequestIdError(

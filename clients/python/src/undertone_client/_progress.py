@@ -47,11 +47,12 @@ class Reporter:
         self._latest: Progress | None = None
 
     def report(self, progress: Progress) -> None:
-        """Report progress, in the caller's thread."""
         call_back(lambda: self._report(progress))
 
-    def end(self) -> None:
-        """Close the bar and leave it visible; called however the operation ends."""
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
         call_back(self._close_bar)
 
     def _report(self, progress: Progress) -> None:

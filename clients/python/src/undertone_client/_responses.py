@@ -39,7 +39,6 @@ def read_json(response: httpx.Response, url: str, parse: Callable[[dict[str, Any
 
 
 def error_response(response: httpx.Response, url: str) -> Failure:
-    """Describe a response that is not a success."""
     where = without_query(url)
     if response.is_redirect:
         # Not followed: the key must not go to another host.
@@ -61,7 +60,6 @@ def error_response(response: httpx.Response, url: str) -> Failure:
 
 
 def no_response(method: str, url: str, error: Exception) -> Failure:
-    """Describe why there is no response."""
     where = without_query(url)
     logger.debug("%s %s: %s", method, where, str(error) or type(error).__name__)
     if isinstance(error, (httpx.TimeoutException, asyncio.TimeoutError)):

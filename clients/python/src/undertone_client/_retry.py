@@ -108,7 +108,6 @@ async def with_retries(
 
 
 def is_retryable(failure: Failure, rule: RetryRule) -> bool:
-    """Whether the same call may succeed later."""
     status, code = failure.details.get("status"), failure.details.get("code")
     # A call with the same Idempotency-Key is still running.
     is_running = status == _CONFLICT and failure.details.get("retry_after_seconds") is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ._optional import optional
@@ -41,11 +42,8 @@ def prepare(file_path: Recording) -> npt.NDArray[np.float32]:
     keep as much of the 4.5 seconds as possible. Needs numpy.
     """
     optional("numpy", "prepare")
-    source = open_source(file_path, max_bytes=1024**3)
-    try:
+    with closing(open_source(file_path, max_bytes=1024**3)) as source:
         samples, rate = read_wav(source.file)
-    finally:
-        source.close()
     prepared: npt.NDArray[np.float32] = prepare_samples(samples, rate)
     return prepared
 

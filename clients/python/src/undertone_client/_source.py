@@ -9,6 +9,7 @@ import shutil
 import stat
 import tempfile
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, BinaryIO, Union, cast
 
 from ._failure import Failure
@@ -42,7 +43,6 @@ class Source:
         self.size = self._before[0]
 
     def pieces(self, start: int, end: int) -> Iterator[bytes]:
-        """Read the bytes from `start` up to `end`."""
         while start < end:
             with self._lock:
                 self.file.seek(start)
@@ -61,7 +61,6 @@ class Source:
             raise _changed("was written to")
 
     def close(self) -> None:
-        """Close the file."""
         self.file.close()
 
     def _state(self) -> tuple[int, int]:
@@ -85,13 +84,10 @@ def open_source(recording: Recording, max_bytes: int) -> Source:
 
 def read_whole(recording: Recording) -> tuple[str, bytes]:
     """Read a short recording; return its name and its bytes."""
-    source = open_source(recording, DISCRETE_MAX_BYTES)
-    try:
+    with closing(open_source(recording, DISCRETE_MAX_BYTES)) as source:
         if source.size > DISCRETE_MAX_BYTES:
             raise too_large(DISCRETE_MAX_BYTES)
         return source.name, b"".join(source.pieces(0, source.size))
-    finally:
-        source.close()
 
 
 def base_name(path: str) -> str:
@@ -101,7 +97,6 @@ def base_name(path: str) -> str:
 
 
 def too_large(max_bytes: int) -> Failure:
-    """Return the error for a recording that exceeds the limit."""
     return Failure(
         f"The recording is larger than {max_bytes // 1024**2} MiB, the maximum for this operation.",
         code="file_too_large",

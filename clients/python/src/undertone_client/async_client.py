@@ -21,12 +21,12 @@ class AsyncEmotionClient(ClientBase):
 
     >>> client = AsyncEmotionClient()                  # reads the key from SERVICE_API_KEY
     >>> await client.discrete.emotions("hello.wav")    # 4 to 10 seconds: one emotion, immediately
-    >>> await client.asynch.classify("interview.wav")  # 5 seconds to 1 GiB: a time line
+    >>> await client.asynch.classify("interview.wav")  # 5 seconds to 1 GiB: a timeline
     """
 
     #: Short recordings, classified immediately.
     discrete: AsyncDiscrete
-    #: Long recordings, classified into a time line.
+    #: Long recordings, classified into a timeline.
     asynch: AsyncAsynch
 
     def _open(self, session: Session) -> None:

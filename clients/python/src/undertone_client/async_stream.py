@@ -49,7 +49,7 @@ class AsyncEmotionStream:
     Live audio: write samples, and read an emotion every few seconds.
 
     If the connection breaks, the next write reconnects, with increasing delays, and a warning is logged. Audio in
-    flight is lost; time stamps still count it.
+    flight is lost; timestamps still count it.
 
     >>> async with client.stream(sample_rate=16_000) as stream:
     ...     async for prediction in stream.feed(microphone):
@@ -67,7 +67,6 @@ class AsyncEmotionStream:
         interval: int,
         on_reconnect: Callable[[], object] | None,
     ) -> None:
-        """Check the settings. The first write opens the connection."""
         session.config.require_ready()
         raise_if_any(
             [
@@ -152,11 +151,9 @@ class AsyncEmotionStream:
             await self.close()
 
     def __aiter__(self) -> AsyncIterator[StreamPrediction]:
-        """Yield predictions as they arrive, until the stream ends."""
         return self
 
     async def __anext__(self) -> StreamPrediction:
-        """Wait for the next prediction."""
         prediction = await self.read()
         if prediction is None:
             raise StopAsyncIteration
@@ -174,11 +171,9 @@ class AsyncEmotionStream:
         return None
 
     async def __aenter__(self) -> AsyncEmotionStream:
-        """Use it in an `async with` block."""
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
-        """Close the connection at the end of the block."""
         await self.close()
 
     async def _write_all(self, pieces: Pieces) -> None:
@@ -206,7 +201,7 @@ class AsyncEmotionStream:
                 attempts = self._session.config.retry_attempts
                 connection = await with_retries("Streaming", attempts, ASYNCH_RETRIES, lambda _retry: self._open())
             except Failure as failure:
-                self._finish(_public(failure))
+                self._finish(failure.as_error(RequestFailedError))
                 raise
             if self._ended:  # closed while connecting
                 await connection.close()
@@ -265,7 +260,7 @@ class AsyncEmotionStream:
             pass
         except (KeyError, TypeError, ValueError, AttributeError):
             reason = Failure("The server sent a message that is not from this service. Check the address.")
-            self._finish(_public(reason))
+            self._finish(reason.as_error(RequestFailedError))
         finally:
             self._connection = None
             await connection.close()
@@ -275,7 +270,7 @@ class AsyncEmotionStream:
     def _on_disconnect(self, close_code: int | None, reason: Failure | None) -> None:
         failure = reason or Failure("The stream lost its connection.", code="connection_failed")
         if close_code in _FINAL_CLOSES or self._ending:
-            self._finish(_public(failure))
+            self._finish(failure.as_error(RequestFailedError))
         else:
             logger.warning("%s The next write reconnects.", failure.message)
 
@@ -294,9 +289,3 @@ class AsyncEmotionStream:
         if self._ended and self._connection is not None:
             await self._connection.close()
         await asyncio.wait([receiver])
-
-
-def _public(failure: Failure) -> RequestFailedError:
-    error = RequestFailedError(failure.message, **failure.details)
-    error.__cause__ = failure.cause
-    return error

@@ -31,7 +31,7 @@ class Discrete(Synchronous):
 
 
 class Asynch(Synchronous):
-    """Long recordings: upload one, then fetch its time line."""
+    """Long recordings: upload one, then fetch its timeline."""
 
     upload = synchronous(AsyncAsynch.upload)
     submit = synchronous(AsyncAsynch.submit)
@@ -61,12 +61,12 @@ class EmotionClient(ClientBase):
 
     >>> client = EmotionClient()                     # reads the key from SERVICE_API_KEY
     >>> client.discrete.emotions("hello.wav")        # 4 to 10 seconds: one emotion, immediately
-    >>> client.asynch.classify("interview.wav")      # 5 seconds to 1 GiB: a time line
+    >>> client.asynch.classify("interview.wav")      # 5 seconds to 1 GiB: a timeline
     """
 
     #: Short recordings, classified immediately.
     discrete: Discrete
-    #: Long recordings, classified into a time line.
+    #: Long recordings, classified into a timeline.
     asynch: Asynch
 
     def _open(self, session: Session) -> None:

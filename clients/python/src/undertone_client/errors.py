@@ -32,7 +32,6 @@ class UndertoneError(Exception):
         retry_after_seconds: float | None = None,
         problem: Mapping[str, Any] | None = None,
     ) -> None:
-        """Store the message and its details."""
         super().__init__(message)
         self.status = status
         self.code = code
@@ -53,7 +52,6 @@ class ConfigError(UndertoneError, ValueError):
     problems: tuple[str, ...]
 
     def __init__(self, problems: Sequence[str] | str, code: str = "invalid_config") -> None:
-        """List all problems."""
         found = (problems,) if isinstance(problems, str) else tuple(problems)
         lines = "\n".join(f"- {problem}" for problem in found)
         super().__init__(found[0] if len(found) == 1 else f"Invalid configuration:\n{lines}", code=code)
@@ -64,7 +62,6 @@ class MissingApiKeyError(ConfigError):
     """There is no API key, neither as an argument nor in the environment."""
 
     def __init__(self, problem: str) -> None:
-        """Set the code."""
         super().__init__(problem, "missing_api_key")
 
 

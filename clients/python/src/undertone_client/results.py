@@ -87,7 +87,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class AsynchResult:
-    """The time line of one long recording. Draws itself in a notebook. From `model` on: None without details."""
+    """The timeline of one long recording. Draws itself in a notebook. From `model` on: None without details."""
 
     request_id: str
     #: Always ``completed``: anything else is an error.
@@ -154,7 +154,7 @@ class AsynchResult:
         return optional("pandas", "to_dataframe").DataFrame(rows, columns=columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the time line with matplotlib, on `ax` or a new figure, and return the axes."""
+        """Draw the timeline with matplotlib, on `ax` or a new figure, and return the axes."""
         return plot_timeline(self.emotions, ax)
 
     def _repr_html_(self) -> str:

@@ -19,7 +19,7 @@ class EmotionStream(Synchronous):
     Live audio: write samples, and read an emotion every few seconds. One thread may write while another reads.
 
     If the connection breaks, the next write reconnects, with increasing delays, and a warning is logged. Audio in
-    flight is lost; time stamps still count it.
+    flight is lost; timestamps still count it.
 
     >>> with client.stream(sample_rate=16_000) as stream:
     ...     for prediction in stream.feed(microphone):

@@ -1,4 +1,4 @@
-"""What a time line and a stream consist of: the emotion of one step, segment or window."""
+"""What a timeline and a stream consist of: the emotion of one step, segment or window."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TimelineElement:
             optional_field(bool, value, "speech"),
             optional_field(predictions, value, "all_predictions"),
         )
-        _ = element.seconds  # raises now if the time stamp is invalid, not later when it is drawn
+        _ = element.seconds  # raises now if the timestamp is invalid, not later when it is drawn
         return element
 
     def to_dict(self) -> dict[str, Any]:
