@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 RECORDING = scrambled(3 * MIB + 1234)
 
-SURVIVED = {
-    "refused with 500": Fault("answer", status=500),
-    "refused with 503 and Retry-After": Fault("answer", status=503, headers={"retry-after": "1"}),
+FAULTS = {
+    "rejected with 500": Fault("answer", status=500),
+    "rejected with 503 and Retry-After": Fault("answer", status=503, headers={"retry-after": "1"}),
     "cut before the first byte": Fault("cut"),
     "cut in the middle": Fault("cut", after_bytes=300_000),
-    "taken but the answer gets lost": Fault("silent"),
+    "stored but the response is lost": Fault("silent"),
     "acknowledged without an ETag": Fault("no-etag"),
-    "damaged on the way": Fault("damage"),
-    "acknowledged without an ETag and never kept": Fault("forget"),
+    "corrupted in transit": Fault("damage"),
+    "acknowledged without an ETag and not stored": Fault("forget"),
 }
 
 pytestmark = pytest.mark.usefixtures("waits")
 
 
-@pytest.mark.parametrize("fault", SURVIVED.values(), ids=SURVIVED)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_the_file_arrives_intact_when_a_part_is(fault: Fault, flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: fault if (seen.part, seen.time) == (2, 0) else None
     request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
@@ -51,7 +51,7 @@ def test_the_file_arrives_intact_when_a_part_is(fault: Fault, flaky: FlakyServer
 def test_random_faults_give_an_intact_file_or_a_resumable_upload(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     chance = random.Random(20_261)
     recording = RECORDING[: 2 * MIB + 99]
-    choices = [*SURVIVED.values(), None, None, None]
+    choices = [*FAULTS.values(), None, None, None]
     outcomes = set()
     for _ in range(20):
         plan = [[chance.choice(choices) for _ in range(5)] for _ in range(3)]
@@ -220,7 +220,7 @@ def test_a_remote_server_that_refuses_connections_is_retried(
 @pytest.mark.parametrize(
     "fault",
     [*(Fault("answer", status=status) for status in (429, 502, 503, 504)), Fault("cut"), Fault("silent")],
-    ids=["429", "502", "503", "504", "cut", "the answer gets lost"],
+    ids=["429", "502", "503", "504", "cut", "response lost"],
 )
 def test_a_short_recording_is_retried_twice(
     fault: Fault, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]

@@ -151,7 +151,7 @@ def test_each_channel_is_drawn_separately() -> None:
     (svg,) = drawing.named("svg")
     assert "50% angry, 50% no speech" in str(svg["aria-label"])
     assert "sad" not in drawing.text
-    assert len({rect["y"] for rect in drawing.named("rect")}) == 4, "each channel has rows of its own"
+    assert len({rect["y"] for rect in drawing.named("rect")}) == 4, "each channel has separate rows"
     matplotlib = importlib.import_module("matplotlib")
     matplotlib.use("agg")
     axes = call.plot()
@@ -170,7 +170,7 @@ def test_a_timeline_draws_itself_in_a_notebook() -> None:
     sure = [rect for rect in rects if rect["fill"] != "none"]
     unsure = [rect for rect in rects if rect["fill"] == "none"]
     assert (len(sure), len(unsure)) == (2, 1)
-    assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has a row of its own"
+    assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has its own row"
     for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "not reliable"):
         assert words in drawing.text
     assert not {"script", "link", "img", "style"} & {tag for tag, _ in drawing.tags}

@@ -63,7 +63,7 @@ def test_resuming_with_another_recording_is_rejected(flaky: FlakyServer, make_tw
         with pytest.raises(UploadFailedError, match="belong to another recording") as refused:
             twin.asynch.upload(other, resume=resume)
         assert (refused.value.code, refused.value.request_id) == ("other_recording", resume)
-    assert flaky.deleted == set(), "the upload of the right file can still be continued"
+    assert flaky.deleted == set(), "the upload can still be resumed with the right file"
     assert flaky.assembled(twin.asynch.upload(RECORDING, resume=resume)) == RECORDING
 
 

@@ -172,7 +172,7 @@ def test_invalid_samples_are_rejected_before_anything_is_sent(
         wav(bytes(200_000), 16_000).replace(b"fmt ", b"junk", 1),
         b"RIFF\0\0\0\0WAVEfmt \2\0\0\0\1\0",
     ],
-    ids=["empty", "text", "cut short", "mu-law", "no description", "a short description"],
+    ids=["empty", "text", "truncated", "mu-law", "no format chunk", "short format chunk"],
 )
 def test_an_unreadable_file_error_says_why_and_what_to_do(broken: bytes) -> None:
     with pytest.raises(ConfigError, match=r"Cannot read the samples .*Send the file itself"):

@@ -35,7 +35,9 @@ def pieces(sound: bytes, size: int = 3201) -> Iterator[bytes]:
         yield sound[at : at + size]
 
 
-def heard(kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings: Any) -> list[StreamPrediction]:
+def predictions_of(
+    kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings: Any
+) -> list[StreamPrediction]:
     """Return all predictions, from either client."""
     if kind is EmotionClient:
         with EmotionClient(**server) as client, client.stream(sample_rate=RATE, **settings) as stream:
@@ -51,7 +53,7 @@ def heard(kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings
 
 @both
 def test_stream_predictions_match_the_discrete_interface(kind: type, real: RealServer) -> None:
-    predictions = heard(kind, real.settings, pieces(VOICE), model="7emotions")
+    predictions = predictions_of(kind, real.settings, pieces(VOICE), model="7emotions")
     assert [(item.t, item.start, item.end) for item in predictions] == [
         ("00:00", 0, 5),
         ("00:05", 5, 10),
@@ -67,7 +69,7 @@ def test_stream_predictions_match_the_discrete_interface(kind: type, real: RealS
 @both
 def test_two_channels_and_another_interval(kind: type, real: RealServer) -> None:
     stereo = b"".join(VOICE[at : at + 2] * 2 for at in range(0, 6 * SECOND, 2))
-    predictions = heard(kind, real.settings, pieces(stereo), channels=2, interval=1)
+    predictions = predictions_of(kind, real.settings, pieces(stereo), channels=2, interval=1)
     assert [(item.end, item.channel) for item in predictions] == [(4, 0), (4, 1), (5, 0), (5, 1), (6, 0), (6, 1)]
     assert predictions[2].all_predictions == predictions[3].all_predictions
 
@@ -119,7 +121,7 @@ def test_the_stream_reconnects_after_the_server_restarts(
         while "The stream lost its connection" not in caplog.text:
             time.sleep(0.01)
 
-    def blocking() -> list[StreamPrediction | None]:
+    def synchronous() -> list[StreamPrediction | None]:
         with EmotionClient(**server.settings, retry_attempts=100) as client, client.stream(**settings) as stream:
             stream.write(voice[:half])
             before = stream.read()
@@ -129,7 +131,7 @@ def test_the_stream_reconnects_after_the_server_restarts(
                 stream.write(piece)
             return [before, stream.read()]
 
-    async def waiting() -> list[StreamPrediction | None]:
+    async def asynchronous() -> list[StreamPrediction | None]:
         client = AsyncEmotionClient(**server.settings, retry_attempts=100)
         async with client, client.stream(**settings) as stream:
             await stream.write(voice[:half])
@@ -141,7 +143,7 @@ def test_the_stream_reconnects_after_the_server_restarts(
             return [before, await stream.read()]
 
     try:
-        before, after = blocking() if kind is EmotionClient else asyncio.run(waiting())
+        before, after = synchronous() if kind is EmotionClient else asyncio.run(asynchronous())
     finally:
         back.join()
         server.stop()
@@ -150,7 +152,7 @@ def test_the_stream_reconnects_after_the_server_restarts(
     assert (before.start, before.end) == (0, 5)
     assert after.start >= 6
     assert round(after.end - after.start, 6) == 5
-    assert after.speech_seconds > 1, "the sample that was cut in half must not shift the others"
+    assert after.speech_seconds > 1, "the sample cut in half must not misalign the others"
     assert reconnected
     assert "The stream lost its connection" in caplog.text
     assert "The stream has reconnected" in caplog.text
@@ -159,7 +161,7 @@ def test_the_stream_reconnects_after_the_server_restarts(
 @both
 def test_a_wrong_key_raises_with_its_code(kind: type, real: RealServer) -> None:
     with pytest.raises(RequestFailedError) as caught:
-        heard(kind, {**real.settings, "api_key": "wrong"}, pieces(VOICE))
+        predictions_of(kind, {**real.settings, "api_key": "wrong"}, pieces(VOICE))
     assert (caught.value.status, caught.value.code) == (401, "invalid_api_key")
     assert caught.value.request_id
 
@@ -171,7 +173,7 @@ def test_an_error_of_the_microphone_ends_the_stream(kind: type, real: RealServer
         raise OSError("unplugged")
 
     with pytest.raises(OSError, match="unplugged"):
-        heard(kind, real.settings, unplugged())
+        predictions_of(kind, real.settings, unplugged())
 
 
 def test_the_error_says_how_to_start_a_server() -> None:

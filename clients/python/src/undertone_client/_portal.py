@@ -107,9 +107,10 @@ class Portal:
             ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
             main = _serve_until_stopped(ready, self._close_session)
             # A daemon thread does not keep the program from exiting.
-            self._thread = threading.Thread(target=asyncio.run, args=(main,), name="undertone_client", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=asyncio.run, args=(main,), name="undertone_client", daemon=True)
+            thread.start()
             self._loop, self._stopping = ready.result()
+            self._thread = thread
         return self._loop
 
     def _stop(self) -> None:
