@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import inspect
 import re
 import subprocess
@@ -25,6 +26,14 @@ PROJECT = Path(__file__).parents[1]
 def test_code_passes(check: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *check], cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_modules_have_no_import_cycle() -> None:
+    imported = re.compile(r"^\s*from \. ?(?:import )?(\w+)", re.MULTILINE)
+    sources = (PROJECT / "src/undertone_client").glob("*.py")
+    graph = {path.stem: set(imported.findall(path.read_text(encoding="utf-8"))) for path in sources}
+    assert {"_retry", "_portal"} <= graph["_many"]
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 def test_programs_are_type_checked_against_the_client(tmp_path: Path) -> None:

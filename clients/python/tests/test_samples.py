@@ -142,7 +142,7 @@ def test_prepared_samples_are_sent_unchanged(flaky: FlakyServer, make_twin: Make
         (np.where(np.arange(5 * 44_100) == 7, np.nan, 0), 44_100, "Sample 7 is nan"),
         (np.where(np.arange(5 * 44_100) == 9, 2.5, 0), 44_100, r"Sample 9 is 2\.5"),
         (np.zeros((5, 5, 5)), 44_100, "one dimension"),
-        (np.array(["a"]), 44_100, "array of numbers"),
+        (np.array(["a"]), 44_100, "numeric array"),
         (np.zeros(44_100 * 5), None, "Give the sample_rate"),
         (np.zeros(44_100 * 5), 7_999, "8000 to 192000"),
         (np.zeros(44_100 * 5), 44_100.5, "whole number of hertz"),
