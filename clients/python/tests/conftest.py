@@ -20,7 +20,7 @@ MakeTwin = Callable[..., Twin]
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the settings of whoever runs it."""
+    """Hide the environment of the test runner."""
     for name in [name for name in os.environ if name.startswith("SERVICE_") or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
 
@@ -41,19 +41,19 @@ def real() -> Iterator[RealServer]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Waits are written down instead of slept through; all else is real."""
-    written: list[int] = []
+    """Record delays instead of sleeping."""
+    recorded: list[int] = []
 
     async def wait(milliseconds: int) -> None:
-        written.append(milliseconds)
+        recorded.append(milliseconds)
 
     monkeypatch.setattr("undertone_client._retry.wait", wait)
-    return written
+    return recorded
 
 
 @pytest.fixture(params=[EmotionClient, AsyncEmotionClient], ids=["sync", "async"])
 def make_twin(request: pytest.FixtureRequest) -> Iterator[MakeTwin]:
-    """Makes clients of one of both kinds: a test that uses this is run for both."""
+    """Make sync or async clients: every test with this fixture runs for both."""
     made: list[Twin] = []
 
     def make(*args: Any, **settings: Any) -> Twin:
@@ -68,7 +68,7 @@ def make_twin(request: pytest.FixtureRequest) -> Iterator[MakeTwin]:
 
 @pytest.fixture
 def make_file(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a file of so many bytes."""
+    """Write a file of the given length."""
 
     def make(length: int, name: str = "talk.wav") -> Path:
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""The cases that every client is held to, whatever its language."""
+"""The test cases shared by the clients of all languages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from undertone_client import (
 from undertone_client import _retry as retry
 from undertone_client._checks import NUMBERS
 from undertone_client._failure import failing_as
-from undertone_client._open import StoredPart, is_etag_of, original_part_size, plan_parts
+from undertone_client._open_upload import StoredPart, is_etag_of, original_part_size, plan_parts
 from undertone_client._poll import check_request_id
 from undertone_client._source import base_name
 from undertone_client._urls import join_url, models_url, with_query
@@ -52,7 +52,7 @@ def named(row: dict[str, Any]) -> str:
 
 
 def snake(name: str) -> str:
-    """The Python name of a setting; other words stay as they are."""
+    """Convert the name of a setting to Python style; other words stay unchanged."""
     return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name) if name in SETTING_NAMES else name
 
 
@@ -86,14 +86,14 @@ def use_setting(make_twin: MakeTwin, settings: dict[str, Any], place: str, name:
 
 
 @pytest.mark.parametrize("row", CASES["settings"], ids=named)
-def test_a_setting_takes_its_range_and_refuses_the_rest_before_anything_is_sent(
+def test_a_setting_outside_its_range_is_rejected_before_anything_is_sent(
     row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     name = snake(row["name"])
     assert NUMBERS[name].default == row["default"]
     for place in row["in"]:
         for value in row["accepts"]:
-            # A setting that is taken leads on to an answer, and that may be that the request is unknown.
+            # A valid setting leads to a request, whose ID may be unknown.
             with contextlib.suppress(InvalidRequestIdError):
                 use_setting(make_twin, flaky.settings, place, name, value)
         before = len(flaky.seen)
@@ -107,9 +107,7 @@ def test_a_setting_takes_its_range_and_refuses_the_rest_before_anything_is_sent(
     assert waits == []
 
 
-def test_defaults_and_the_names_of_the_environment_variables(
-    monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
-) -> None:
+def test_defaults_and_environment_variables(monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin) -> None:
     config = make_twin().client._config
     for name in {"showProgress", "baseUrl", "discreteUrl", "asynchUrl"} & CASES["defaults"].keys():
         assert getattr(config, snake(name)) == CASES["defaults"][name]
@@ -122,7 +120,7 @@ def test_defaults_and_the_names_of_the_environment_variables(
         assert getattr(from_environment, snake(name)) == f"from {variable}"
 
 
-def test_where_requests_go(monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin) -> None:
+def test_endpoint_urls(monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin) -> None:
     for row in CASES["addresses"]:
         with monkeypatch.context() as patched:
             for variable, value in row["environment"].items():
@@ -147,7 +145,7 @@ def test_validate_config(row: dict[str, Any], make_twin: MakeTwin) -> None:
     assert not key or key not in str(caught.value)
 
 
-def test_waits_between_retries_and_what_retry_after_asks_for() -> None:
+def test_retry_delay_and_retry_after() -> None:
     cases = CASES["backoff"]
     limits = (retry.FIRST_MS, retry.LONGEST_MS, retry.LONGEST_RETRY_AFTER_SECONDS)
     assert limits == (cases["firstMs"], cases["longestMs"], cases["longestRetryAfterSeconds"])
@@ -161,9 +159,7 @@ def test_waits_between_retries_and_what_retry_after_asks_for() -> None:
 
 
 @pytest.mark.parametrize("row", CASES["backoff"]["schedules"], ids=named)
-def test_the_schedule_of_retries(
-    row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
-) -> None:
+def test_retry_schedule(row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]) -> None:
     known = make_twin(**flaky.settings).asynch.upload(scrambled(100))
     flaky.seen.clear()
     settings = translated(row["settings"])
@@ -192,7 +188,7 @@ def test_the_schedule_of_retries(
 
 
 @pytest.mark.parametrize("row", CASES["errors"], ids=named)
-def test_an_error_of_the_service_becomes_one_of_the_client(
+def test_service_errors_map_to_client_errors(
     row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     body, expected = row["body"], row["expect"]
@@ -219,7 +215,7 @@ def test_an_error_of_the_service_becomes_one_of_the_client(
 
 
 @pytest.mark.parametrize("row", CASES["operations"], ids=lambda row: f"{row['operation']}: {row['name']}")
-def test_what_an_operation_asks_for_and_what_it_makes_of_the_answer(
+def test_requests_and_parsed_results_of_operations(
     row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     if "answer" in row:
@@ -235,7 +231,7 @@ def test_what_an_operation_asks_for_and_what_it_makes_of_the_answer(
 
 
 @pytest.mark.parametrize("row", CASES["refusals"], ids=lambda row: f"{row['operation']} {list(row['options'])}")
-def test_options_that_make_no_sense_are_refused_before_anything_is_sent(
+def test_invalid_options_are_rejected_before_anything_is_sent(
     row: dict[str, Any], flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -245,14 +241,14 @@ def test_options_that_make_no_sense_are_refused_before_anything_is_sent(
     assert flaky.seen == []
 
 
-def test_the_part_size_an_interrupted_upload_was_begun_with() -> None:
+def test_inferred_part_size_of_an_interrupted_upload() -> None:
     for row in CASES["resume"]:
         stored = [StoredPart(number, "", size) for number, size in row["stored"]]
         found = original_part_size(row["size"], row["partCount"], stored, row["partSize"])
         assert found == row["begunWith"], row["name"]
 
 
-def test_what_is_a_request_id_and_what_is_not() -> None:
+def test_request_id_validation() -> None:
     for request_id in CASES["requestIds"]["accepts"]:
         check_request_id(request_id)
     for request_id in CASES["requestIds"]["refuses"]:
@@ -260,7 +256,7 @@ def test_what_is_a_request_id_and_what_is_not() -> None:
             check_request_id(request_id)
 
 
-def test_addresses_and_file_names() -> None:
+def test_urls_and_file_names() -> None:
     urls = CASES["urls"]
     for row in urls["join"]:
         assert join_url(row["base"], row["path"], row["query"]) == row["url"]
@@ -273,7 +269,7 @@ def test_addresses_and_file_names() -> None:
 
 
 @pytest.mark.parametrize("row", CASES["parts"], ids=lambda row: f"{row['size']} by {row['partSize']}")
-def test_parts_of_a_recording(row: dict[str, Any]) -> None:
+def test_splitting_a_recording_into_parts(row: dict[str, Any]) -> None:
     if "error" in row:
         with pytest.raises(UndertoneError) as caught, failing_as(UploadFailedError):
             plan_parts(row["size"], row["partSize"])
@@ -284,7 +280,7 @@ def test_parts_of_a_recording(row: dict[str, Any]) -> None:
     assert parts[-1].end - parts[-1].start == row["lastSize"]
 
 
-def test_etags_and_time_stamps() -> None:
+def test_etags_and_timestamps() -> None:
     for row in CASES["etags"]:
         assert is_etag_of(row["etag"], row["md5"]) == row["matches"]
     for row in CASES["timestamps"]:

@@ -1,4 +1,4 @@
-"""The hook of examples/livekit, with frames as LiveKit brings them."""
+"""examples/livekit, with frames as LiveKit delivers them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .support.real_server import RealServer
 
-#: 10 ms, as LiveKit cuts them.
+#: 10 ms, as in LiveKit.
 FRAME = RATE // 100
 
 
@@ -48,7 +48,7 @@ def load_example() -> Any:
     return module
 
 
-def test_the_livekit_example_hears_a_participant(real: RealServer) -> None:
+def test_the_livekit_example_classifies_a_participant(real: RealServer) -> None:
     example = load_example()
     sound = (VOICES / "angry-1013.wav").read_bytes()[44:]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RECORDING = scrambled(3 * MIB)
 
 
-def test_classify_sends_a_recording_and_waits_for_its_time_line_longer_than_twenty_tries(
+def test_classify_waits_for_the_timeline_beyond_twenty_tries(
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.pending_polls = 130
@@ -34,7 +34,7 @@ def test_classify_sends_a_recording_and_waits_for_its_time_line_longer_than_twen
     assert len(waits) == 130
 
 
-def test_classify_asks_often_at_first_then_every_five_seconds_or_at_the_interval_it_is_given(
+def test_classify_polls_with_increasing_delays_or_at_the_given_interval(
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.pending_polls = 30
@@ -48,7 +48,7 @@ def test_classify_asks_often_at_first_then_every_five_seconds_or_at_the_interval
     assert set(waits) == {2000}
 
 
-def test_classify_with_max_tries_gives_up_and_its_error_names_the_request_to_go_on_with(
+def test_classify_times_out_after_max_tries_with_the_request_id(
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.pending_polls = 3
@@ -59,14 +59,14 @@ def test_classify_with_max_tries_gives_up_and_its_error_names_the_request_to_go_
     assert waits == [500, 5000]
 
 
-def test_delete_has_the_service_delete_a_request(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_delete_removes_a_request_from_the_service(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**flaky.settings)
     request_id = twin.asynch.upload(RECORDING)
     twin.asynch.delete(request_id)
     assert flaky.deleted == {request_id}
 
 
-def test_a_deletion_whose_answer_is_lost_is_no_error_when_the_retry_finds_nothing_left(
+def test_delete_succeeds_if_only_the_response_was_lost(
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.faults = lambda seen: Fault("silent") if (seen.route, seen.time) == ("delete", 0) else None
@@ -80,23 +80,23 @@ def test_a_deletion_whose_answer_is_lost_is_no_error_when_the_retry_finds_nothin
 
 
 @pytest.mark.usefixtures("waits")
-def test_progress_is_told_from_the_first_byte_to_the_result_and_never_runs_backwards(
+def test_progress_runs_from_the_first_byte_to_the_result_and_never_backwards(
     flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     flaky.pending_polls = 2
     flaky.faults = lambda seen: Fault("cut", after_bytes=600_000) if seen.part == 2 and seen.time < 2 else None
-    told: list[Progress] = []
-    make_twin(**flaky.settings, part_size=MIB).asynch.classify(RECORDING, on_progress=told.append)
-    statuses = [progress.status for progress in told]
+    events: list[Progress] = []
+    make_twin(**flaky.settings, part_size=MIB).asynch.classify(RECORDING, on_progress=events.append)
+    statuses = [progress.status for progress in events]
     assert sorted(set(statuses), key=statuses.index) == ["uploading", "processing", "completed"]
-    sent = [progress.sent_bytes or 0 for progress in told if progress.status == "uploading"]
+    sent = [progress.sent_bytes or 0 for progress in events if progress.status == "uploading"]
     assert sent == sorted(sent)
     assert sent[-1] == len(RECORDING)
     assert len(sent) > 6
-    assert len({progress.request_id for progress in told}) == 1
+    assert len({progress.request_id for progress in events}) == 1
 
 
-def test_a_listener_that_fails_does_not_stop_the_upload(
+def test_an_error_in_a_listener_does_not_stop_the_upload(
     flaky: FlakyServer, make_twin: MakeTwin, caplog: pytest.LogCaptureFixture
 ) -> None:
     def listen(_progress: Progress) -> None:
@@ -107,7 +107,7 @@ def test_a_listener_that_fails_does_not_stop_the_upload(
     assert "on_progress raised" in caplog.text
 
 
-def test_progress_is_told_in_the_thread_of_the_caller(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_progress_is_reported_in_the_callers_thread(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     threads = set()
     twin = make_twin(**flaky.settings)
     twin.asynch.upload(RECORDING, on_progress=lambda _progress: threads.add(threading.current_thread()))
@@ -123,16 +123,14 @@ async def main():
     closed = client.close()
     if closed: await closed
 asyncio.run(main())
-# The most there was of this program alone; getrusage would count what its parent had, too.
+# The peak of this process alone; getrusage would include its parent.
 status = pathlib.Path("/proc/self/status").read_text()
 print(int(re.search("VmHWM: *([0-9]+) kB", status.replace("\\t", " "))[1]) * 1024)
 """
 
 
 @pytest.mark.parametrize("name", ["EmotionClient", "AsyncEmotionClient"])
-def test_300_mb_with_the_default_settings_take_less_than_120_mb_of_memory_and_show_a_bar(
-    name: str, tmp_path: Path
-) -> None:
+def test_uploading_300_mb_uses_less_than_120_mb_of_memory_and_shows_a_progress_bar(name: str, tmp_path: Path) -> None:
     size = 300 * 1000 * 1000
     path = tmp_path / "long.wav"
     path.touch()

@@ -1,4 +1,4 @@
-"""Many short recordings at the same time."""
+"""Batches of short recordings."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 FILES = [scrambled(100 + i) for i in range(30)]
 
 
-def test_many_recordings_come_back_with_the_file_they_belong_to_and_no_more_at_once_than_allowed(
+def test_many_yields_each_file_with_its_result_within_the_concurrency_limit(
     flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     flaky.faults = lambda _seen: Fault("slow", seconds=0.01)
     outcomes = list(make_twin(**flaky.settings).discrete.many(FILES, 3))
     assert sorted(outcome.file for outcome in outcomes) == sorted(FILES)
     assert all(outcome.result.to_dict() == DISCRETE_ANSWER for outcome in outcomes)
-    assert 1 <= flaky.most_at_once <= 3
+    assert 1 <= flaky.peak_concurrency <= 3
 
 
-def test_a_recording_that_is_refused_or_missing_does_not_stop_the_others(
+def test_a_refused_or_missing_recording_does_not_stop_the_others(
     flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path]
 ) -> None:
     good = make_file(500)
@@ -41,7 +41,7 @@ def test_a_recording_that_is_refused_or_missing_does_not_stop_the_others(
     assert outcomes[3].file == good
 
 
-def test_when_the_server_is_busy_all_of_them_wait_and_all_are_answered_in_the_end(
+def test_a_busy_server_pauses_the_whole_batch_and_all_recordings_succeed(
     flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     busy = Fault("answer", status=503, headers={"retry-after": "7"})
@@ -52,9 +52,7 @@ def test_when_the_server_is_busy_all_of_them_wait_and_all_are_answered_in_the_en
     assert min(waits) >= 7000
 
 
-def test_a_wrong_key_stops_at_once_and_whoever_stops_reading_stops_the_rest(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_a_wrong_key_raises_and_leaving_the_loop_cancels_the_rest(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     with pytest.raises(RequestFailedError) as caught:
         list(make_twin(**{**flaky.settings, "api_key": KEY + "x"}).discrete.many(FILES, 2))
     assert caught.value.status == 401

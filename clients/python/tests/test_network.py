@@ -1,4 +1,4 @@
-"""What happens when the network, or the other end, does not behave."""
+"""Network and server faults."""
 
 from __future__ import annotations
 
@@ -27,33 +27,31 @@ if TYPE_CHECKING:
 
 RECORDING = scrambled(3 * MIB + 1234)
 
-SURVIVED = {
-    "refused with 500": Fault("answer", status=500),
-    "refused with 503 and Retry-After": Fault("answer", status=503, headers={"retry-after": "1"}),
+FAULTS = {
+    "rejected with 500": Fault("answer", status=500),
+    "rejected with 503 and Retry-After": Fault("answer", status=503, headers={"retry-after": "1"}),
     "cut before the first byte": Fault("cut"),
     "cut in the middle": Fault("cut", after_bytes=300_000),
-    "taken but the answer gets lost": Fault("silent"),
+    "stored but the response is lost": Fault("silent"),
     "acknowledged without an ETag": Fault("no-etag"),
-    "damaged on the way": Fault("damage"),
-    "acknowledged without an ETag and never kept": Fault("forget"),
+    "corrupted in transit": Fault("damage"),
+    "acknowledged without an ETag and not stored": Fault("forget"),
 }
 
 pytestmark = pytest.mark.usefixtures("waits")
 
 
-@pytest.mark.parametrize("fault", SURVIVED.values(), ids=SURVIVED)
-def test_the_file_arrives_whole_when_a_part_is(fault: Fault, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_the_file_arrives_intact_when_a_part_is(fault: Fault, flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: fault if (seen.part, seen.time) == (2, 0) else None
     request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
     assert flaky.assembled(request_id) == RECORDING
 
 
-def test_whatever_the_network_does_the_file_is_right_or_the_error_is_clear_and_the_upload_can_be_continued(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_random_faults_give_an_intact_file_or_a_resumable_upload(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     chance = random.Random(20_261)
     recording = RECORDING[: 2 * MIB + 99]
-    choices = [*SURVIVED.values(), None, None, None]
+    choices = [*FAULTS.values(), None, None, None]
     outcomes = set()
     for _ in range(20):
         plan = [[chance.choice(choices) for _ in range(5)] for _ in range(3)]
@@ -75,7 +73,7 @@ def test_whatever_the_network_does_the_file_is_right_or_the_error_is_clear_and_t
                     continued = twin.asynch.upload(recording, resume=error.request_id)
                     assert flaky.assembled(continued) == recording
                 else:
-                    with pytest.raises(UploadFailedError, match="not a part of this recording"):
+                    with pytest.raises(UploadFailedError, match="belong to another recording"):
                         twin.asynch.upload(recording, resume=error.request_id)
             else:
                 assert "send them again" in str(error)
@@ -88,13 +86,13 @@ def test_whatever_the_network_does_the_file_is_right_or_the_error_is_clear_and_t
 
 
 class TestInRealTime:
-    """Without the waits written down: as long as the service asks for, and no longer than it takes."""
+    """With real delays instead of recorded ones."""
 
     @pytest.fixture
     def waits(self) -> None:
-        """Leave the clock alone."""
+        """Do not replace the delays."""
 
-    def test_a_service_that_asks_for_a_second_gets_it(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    def test_retry_after_of_one_second_is_respected(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
         busy = Fault("answer", status=503, headers={"retry-after": "1"})
         flaky.faults = lambda seen: busy if (seen.part, seen.time) == (1, 0) else None
         started = time.monotonic()
@@ -103,28 +101,22 @@ class TestInRealTime:
         assert flaky.assembled(request_id) == RECORDING
 
 
-def test_a_part_that_stays_damaged_is_an_error_in_the_end_and_never_a_wrong_file(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_a_part_that_stays_corrupted_raises(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: Fault("damage") if seen.part == 1 else None
-    with pytest.raises(UploadFailedError, match=r"^Part 1 arrived damaged\. \(after 3 retries\)$") as caught:
+    with pytest.raises(UploadFailedError, match=r"^Part 1 was corrupted in transit\. \(after 3 retries\)$") as caught:
         make_twin(**flaky.settings).asynch.upload(RECORDING)
     assert caught.value.code == "etag_mismatch"
     assert flaky.calls("complete") == []
 
 
-def test_a_store_that_encrypts_with_keys_of_its_own_has_etags_of_its_own_and_gets_them_back(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_etags_of_kms_encrypted_parts_are_returned_unchanged(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.encrypts = True
     request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
     assert flaky.assembled(request_id) == RECORDING
     assert len(flaky.calls("part")) == 4, "no part was sent twice"
 
 
-def test_parts_the_service_says_it_does_not_hold_are_sent_once_more_and_only_those(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_only_parts_reported_missing_are_sent_again(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: Fault("forget") if (seen.part, seen.time) == (3, 0) else None
     request_id = make_twin(**flaky.settings, part_size=MIB).asynch.upload(RECORDING)
     assert flaky.assembled(request_id) == RECORDING
@@ -132,12 +124,12 @@ def test_parts_the_service_says_it_does_not_hold_are_sent_once_more_and_only_tho
     assert len(flaky.calls("complete")) == 2
 
 
-def test_an_answer_to_the_last_call_that_gets_lost_does_no_harm(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_a_lost_response_to_complete_is_retried(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: Fault("silent") if (seen.route, seen.time) == ("complete", 0) else None
     assert flaky.assembled(make_twin(**flaky.settings).asynch.upload(RECORDING)) == RECORDING
 
 
-def test_a_failed_upload_is_cancelled_and_failing_at_that_changes_nothing_for_the_caller(
+def test_a_failed_upload_is_deleted_and_a_failed_deletion_does_not_hide_the_error(
     flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     twin = make_twin(**flaky.settings, part_size=MIB)
@@ -152,7 +144,7 @@ def test_a_failed_upload_is_cancelled_and_failing_at_that_changes_nothing_for_th
     assert caught.value.status == 403
 
 
-def test_the_first_part_that_fails_for_good_stops_the_others_at_once(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_the_first_permanent_failure_of_a_part_cancels_the_others(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     def faults(seen: Seen) -> Fault | None:
         if seen.part is None:
             return None
@@ -167,9 +159,7 @@ def test_the_first_part_that_fails_for_good_stops_the_others_at_once(flaky: Flak
     assert len(flaky.calls("part")) <= 3
 
 
-def test_a_presigned_address_gets_the_part_and_its_length_but_never_the_key(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_presigned_urls_receive_the_part_but_never_the_key(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     make_twin(**flaky.settings).asynch.upload(RECORDING)
     (call,) = flaky.calls("part")
     assert "x-api-key" not in call.headers
@@ -178,7 +168,7 @@ def test_a_presigned_address_gets_the_part_and_its_length_but_never_the_key(
     assert call.query["signature"] == "secret-signature"
 
 
-def test_no_log_and_no_error_gives_away_the_key_a_signature_or_the_name_of_the_file(
+def test_logs_and_errors_contain_no_key_signature_or_file_name(
     flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -195,14 +185,14 @@ def test_no_log_and_no_error_gives_away_the_key_a_signature_or_the_name_of_the_f
 
 @pytest.fixture
 def vacant_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """Return a local port without a listener."""
     with socket.socket() as vacant:
         vacant.bind(("127.0.0.1", 0))
         return int(vacant.getsockname()[1])
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_server_of_this_machine_that_is_not_running_is_an_error_at_once_that_says_what_to_do(
+def test_a_local_server_that_is_not_running_raises_immediately_with_instructions(
     host: str, vacant_port: int, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     address = f"http://{host}:{vacant_port}"
@@ -215,10 +205,10 @@ def test_a_server_of_this_machine_that_is_not_running_is_an_error_at_once_that_s
     assert waits == []
 
 
-def test_a_server_elsewhere_that_refuses_connections_is_tried_again(
+def test_a_remote_server_that_refuses_connections_is_retried(
     vacant_port: int, make_twin: MakeTwin, waits: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("undertone_client._answers.is_loopback", lambda _address: False)
+    monkeypatch.setattr("undertone_client._responses.is_loopback", lambda _address: False)
     twin = make_twin(KEY, retry_attempts=3, base_url=f"http://127.0.0.1:{vacant_port}")
     with pytest.raises(UploadFailedError, match=r"failed: .*\(after 3 retries\)"):
         twin.asynch.upload(RECORDING)
@@ -230,9 +220,9 @@ def test_a_server_elsewhere_that_refuses_connections_is_tried_again(
 @pytest.mark.parametrize(
     "fault",
     [*(Fault("answer", status=status) for status in (429, 502, 503, 504)), Fault("cut"), Fault("silent")],
-    ids=["429", "502", "503", "504", "cut", "the answer gets lost"],
+    ids=["429", "502", "503", "504", "cut", "response lost"],
 )
-def test_a_short_recording_is_sent_again_twice(
+def test_a_short_recording_is_retried_twice(
     fault: Fault, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     twin = make_twin(**flaky.settings, retry_attempts=0)
@@ -248,7 +238,7 @@ def test_a_short_recording_is_sent_again_twice(
 
 
 @pytest.mark.parametrize("status", [400, 401, 408, 413, 422, 500])
-def test_a_short_recording_that_is_refused_for_good_is_not_sent_again(
+def test_a_permanently_refused_short_recording_is_not_retried(
     status: int, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
 ) -> None:
     flaky.faults = lambda _seen: Fault("answer", status=status)
@@ -258,7 +248,7 @@ def test_a_short_recording_that_is_refused_for_good_is_not_sent_again(
 
 
 @pytest.mark.parametrize(("header", "seconds"), [("3.25", 3.25), ("0", 0), ("soon", None), ("-1", None)])
-def test_the_seconds_of_speech_come_from_a_header(
+def test_speech_seconds_are_read_from_a_header(
     header: str, seconds: float | None, flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     headers = {"content-type": "application/json", "x-speech-seconds": header}
@@ -266,19 +256,19 @@ def test_the_seconds_of_speech_come_from_a_header(
     assert make_twin(**flaky.settings).discrete.emotions(RECORDING).speech_seconds == seconds
 
 
-def test_a_server_that_never_answers_is_given_up_in_time(make_twin: MakeTwin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_never_responds_times_out(make_twin: MakeTwin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("undertone_client._upload._PART_TIMEOUT_SECONDS", 0.3)
     server = FlakyServer()
     server.faults = lambda seen: Fault("slow", seconds=1) if seen.route == "part" else None
     try:
-        with pytest.raises(UploadFailedError, match="did not answer in time") as caught:
+        with pytest.raises(UploadFailedError, match="did not respond in time") as caught:
             make_twin(**server.settings).asynch.upload(RECORDING, max_retries=0)
         assert caught.value.code == "timed_out"
     finally:
         server.stop()
 
 
-def test_an_error_survives_a_trip_to_another_process(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_errors_can_be_pickled(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda _seen: Fault("answer", status=403)
     twin = make_twin(**flaky.settings)
     for operation in (twin.asynch.upload, twin.discrete.emotions):
@@ -294,7 +284,7 @@ def test_an_error_survives_a_trip_to_another_process(flaky: FlakyServer, make_tw
         assert (again.problems, str(again)) == (config.value.problems, str(config.value))
 
 
-def test_a_cancelled_task_stops_the_upload_at_once_and_it_can_be_continued(flaky: FlakyServer) -> None:
+def test_cancelling_a_task_stops_the_upload_and_it_can_be_resumed(flaky: FlakyServer) -> None:
     flaky.faults = lambda seen: Fault("slow", seconds=20) if seen.route == "part" else None
 
     async def main() -> None:
@@ -308,7 +298,7 @@ def test_a_cancelled_task_stops_the_upload_at_once_and_it_can_be_continued(flaky
     assert len(flaky.uploads) == 1
 
 
-def test_the_loop_goes_on_while_a_recording_is_sent(flaky: FlakyServer) -> None:
+def test_an_upload_does_not_block_the_event_loop(flaky: FlakyServer) -> None:
     flaky.faults = lambda seen: Fault("slow", seconds=0.5) if seen.route == "part" else None
 
     async def main() -> int:
@@ -323,7 +313,7 @@ def test_the_loop_goes_on_while_a_recording_is_sent(flaky: FlakyServer) -> None:
     assert asyncio.run(main()) > 10
 
 
-def test_one_client_serves_many_threads_at_the_same_time(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_threads_can_share_one_client(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     recordings = [scrambled(MIB + i) for i in range(6)]
@@ -333,7 +323,7 @@ def test_one_client_serves_many_threads_at_the_same_time(flaky: FlakyServer, mak
         return flaky.assembled(twin.asynch.upload(recording))
 
     candidate = make_twin(**flaky.settings)
-    # A loop belongs to one thread, and so does what an async client has open in it.
+    # The connections of an async client belong to one event loop, and so to one thread.
     shared = None if isinstance(candidate.client, AsyncEmotionClient) else candidate
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(send, recordings)) == recordings

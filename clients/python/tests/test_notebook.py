@@ -1,4 +1,4 @@
-"""The notebook of the examples, run from its first cell to its last against the real server."""
+"""The example notebook, run against the real server."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 RUNNER = Path(__file__).parent / "support" / "run_notebook.py"
 
 
-def test_the_notebook_goes_from_a_folder_of_recordings_to_a_table_and_a_picture(
-    real: RealServer, tmp_path: Path
-) -> None:
+def test_the_notebook_turns_a_folder_of_recordings_into_a_table_and_a_plot(real: RealServer, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "notebook.ipynb", tmp_path)
     shutil.copytree(VOICES, tmp_path / "voices")
     done = subprocess.run(

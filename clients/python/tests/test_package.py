@@ -1,4 +1,4 @@
-"""The built package, installed as its users install it, in the Pythons this machine has."""
+"""The built package, installed in fresh environments of the Pythons on this machine."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(*command: object, **extra: str) -> str:
 
 
 def pythons() -> list[str]:
-    """This Python, and the oldest and the newest others on this machine that the package is made for."""
+    """Return this Python, and the oldest and newest other supported ones on this machine."""
     names = [f"python3.{minor}" for minor in range(OLDEST[1], 20)]
     roots = [Path(path) for path in os.environ.get("PATH", "").split(os.pathsep)]
     roots += sorted(Path("~/.pyenv/versions").expanduser().glob("*/bin"))
@@ -72,7 +72,7 @@ def pythons() -> list[str]:
 
 
 def working_version(python: Path) -> tuple[int, int] | None:
-    """A shim may be there without the Python behind it."""
+    """Return the version, or None for a shim without a Python behind it."""
     program = "import sys, venv; print(*sys.version_info[:2])"
     done = subprocess.run([str(python), "-c", program], capture_output=True, text=True, check=False)
     return (int(done.stdout.split()[0]), int(done.stdout.split()[1])) if done.returncode == 0 else None
@@ -80,14 +80,14 @@ def working_version(python: Path) -> tuple[int, int] | None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the source archive: what is missing in that is missing in this."""
+    """Build the wheel from the sdist, so that files missing there are noticed."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, PROJECT)
     (built,) = folder.glob("*.whl")
     return built
 
 
-def test_the_wheel_holds_the_package_its_types_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_package_and_its_types(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"undertone_client/__init__.py", "undertone_client/py.typed"} <= set(names)
     assert any(name.endswith("LICENSE") for name in names)
@@ -104,7 +104,7 @@ PYTHONS = pythons()
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A fresh environment for each Python, with the wheel and what it asks for in it."""
+    """Install the wheel and its dependencies in a fresh environment per Python."""
 
     def install(python: str) -> Path:
         fresh = tmp_path_factory.mktemp("fresh")
@@ -117,9 +117,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_wheel_is_installed_into_a_fresh_environment_and_used(
-    python: str, installed: dict[str, Path], real: RealServer
-) -> None:
+def test_the_wheel_works_in_a_fresh_environment(python: str, installed: dict[str, Path], real: RealServer) -> None:
     fresh = installed[python]
     said = run(fresh, "-I", "-W", "error", "-c", USE, VOICES / "angry-1013.wav", **real.environment)
     assert said.split()[1] == "00:00"

@@ -1,7 +1,8 @@
-"""Style, types, documentation, and that both clients are alike."""
+"""Style, types, documentation, and parity of both clients."""
 
 from __future__ import annotations
 
+import graphlib
 import inspect
 import re
 import subprocess
@@ -22,12 +23,20 @@ PROJECT = Path(__file__).parents[1]
     [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy", "--strict"]],
     ids=["ruff check", "ruff format", "mypy --strict"],
 )
-def test_the_code_passes(check: list[str]) -> None:
+def test_code_passes(check: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *check], cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_program_that_uses_the_client_is_checked_against_its_types(tmp_path: Path) -> None:
+def test_modules_have_no_import_cycle() -> None:
+    imported = re.compile(r"^\s*from \. ?(?:import )?(\w+)", re.MULTILINE)
+    sources = (PROJECT / "src/undertone_client").glob("*.py")
+    graph = {path.stem: set(imported.findall(path.read_text(encoding="utf-8"))) for path in sources}
+    assert {"_retry", "_portal"} <= graph["_many"]
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def test_programs_are_type_checked_against_the_client(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         """
@@ -67,12 +76,12 @@ def twins() -> list[tuple[type, type]]:
     ]
 
 
-#: They return at once in both clients; what they give is waited for.
+#: Not coroutines in either client.
 AT_ONCE = ("stream",)
 
 
 @pytest.mark.parametrize("pair", twins(), ids=lambda pair: pair[0].__name__)
-def test_both_clients_have_the_same_names_parameters_and_defaults(pair: tuple[type, type]) -> None:
+def test_both_clients_have_the_same_methods_parameters_and_defaults(pair: tuple[type, type]) -> None:
     one, other = map(public, pair)
     assert list(one) == list(other)
     for name, method in one.items():

@@ -1,4 +1,4 @@
-"""Every Python example of the README is run as it stands, against the real server."""
+"""Runs every Python example of the README against the real server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re
 
 @pytest.fixture(scope="module")
 def running(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[subprocess.Popen[str]]]:
-    """All examples at the same time: most of theirs is spent waiting."""
+    """Run all examples concurrently: they mostly wait."""
     folder = tmp_path_factory.mktemp("examples")
     for name, seconds in (("hello.wav", 6), ("interview.wav", 31), ("call.wav", 11), ("too-short.wav", 2)):
         (folder / name).write_bytes(talk(seconds))
@@ -46,13 +46,13 @@ def running(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_the_example_works_when_it_is_copied_and_pasted(number: int, running: list[subprocess.Popen[str]]) -> None:
+def test_readme_example_runs(number: int, running: list[subprocess.Popen[str]]) -> None:
     out, err = running[number].communicate(timeout=180)
     assert running[number].returncode == 0, err
     assert out.strip()
 
 
-def test_there_are_examples_for_every_way_to_use_it() -> None:
+def test_the_readme_has_an_example_of_every_feature() -> None:
     assert len(EXAMPLES) == 8
     for name in (
         "EmotionClient",

@@ -1,4 +1,4 @@
-"""Against the real server and the real model."""
+"""Tests against the real server and model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOUR = {"angry", "happy", "neutral", "sad"}
 SEVEN = FOUR | {"nervous", "surprised", "disgusted"}
 
 
-def test_a_short_recording_gets_its_emotion_with_any_model(real: RealServer, make_twin: MakeTwin) -> None:
+def test_every_model_classifies_a_short_recording(real: RealServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**real.settings)
     four = twin.discrete.emotions(VOICES / "angry-1013.wav")
     seven = twin.discrete.emotions(VOICES / "angry-1013.wav", model="7emotions")
@@ -34,7 +34,7 @@ def test_a_short_recording_gets_its_emotion_with_any_model(real: RealServer, mak
     assert 1 < four.speech_seconds <= 10
 
 
-def test_prepared_samples_get_the_same_answer_however_they_are_given(real: RealServer, make_twin: MakeTwin) -> None:
+def test_prepared_samples_give_the_same_result_in_every_form(real: RealServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**real.settings)
     prepared = undertone_client.prepare(VOICES / "happy-1039.wav")
     once = twin.discrete.emotions(samples=prepared, sample_rate=44_100)
@@ -43,7 +43,7 @@ def test_prepared_samples_get_the_same_answer_however_they_are_given(real: RealS
     assert abs(sum(once.all_predictions.values()) - 1) < 0.01
 
 
-def test_a_refused_recording_is_explained_with_its_figures(real: RealServer, make_twin: MakeTwin) -> None:
+def test_the_error_of_a_refused_recording_has_its_figures(real: RealServer, make_twin: MakeTwin) -> None:
     with pytest.raises(RequestFailedError) as caught:
         make_twin(**real.settings).discrete.emotions(talk(2))
     error = caught.value
@@ -54,7 +54,7 @@ def test_a_refused_recording_is_explained_with_its_figures(real: RealServer, mak
     assert error.request_id
 
 
-def test_a_long_file_goes_through_upload_and_emotions_one_element_for_each_five_seconds(
+def test_upload_and_emotions_return_one_element_per_five_seconds(
     real: RealServer, make_twin: MakeTwin, tmp_path: Path
 ) -> None:
     path = tmp_path / "talk.wav"
@@ -70,7 +70,7 @@ def test_a_long_file_goes_through_upload_and_emotions_one_element_for_each_five_
         twin.asynch.emotions(request_id)
 
 
-def test_classify_takes_a_model_and_a_step_of_its_own_and_parts_make_no_difference(
+def test_classify_accepts_model_and_interval_and_is_independent_of_part_size(
     real: RealServer, make_twin: MakeTwin
 ) -> None:
     twin = make_twin(**real.settings)
@@ -81,9 +81,7 @@ def test_classify_takes_a_model_and_a_step_of_its_own_and_parts_make_no_differen
     assert whole.emotions == cut.emotions
 
 
-def test_what_is_no_audio_or_too_short_is_a_failed_prediction_that_says_so(
-    real: RealServer, make_twin: MakeTwin
-) -> None:
+def test_invalid_or_too_short_audio_raises_prediction_failed(real: RealServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**real.settings)
     with pytest.raises(PredictionFailedError) as caught:
         twin.asynch.classify(talk(3), interval=1000)
@@ -92,7 +90,7 @@ def test_what_is_no_audio_or_too_short_is_a_failed_prediction_that_says_so(
         twin.asynch.classify(scrambled(5000), interval=1000)
 
 
-def test_too_few_tries_time_out_and_the_request_goes_on(real: RealServer, make_twin: MakeTwin) -> None:
+def test_polling_times_out_and_the_request_continues(real: RealServer, make_twin: MakeTwin) -> None:
     twin = make_twin(**real.settings)
     request_id = twin.asynch.upload(talk(300))
     with pytest.raises(PredictionTimeoutError):
@@ -100,7 +98,7 @@ def test_too_few_tries_time_out_and_the_request_goes_on(real: RealServer, make_t
     assert len(twin.asynch.emotions(request_id, 60, 1000).emotions) == 60
 
 
-def test_models_lists_what_the_server_offers(real: RealServer, make_twin: MakeTwin) -> None:
+def test_models_lists_the_models_of_the_server(real: RealServer, make_twin: MakeTwin) -> None:
     listed = make_twin(**real.settings).models()
     assert [model.id for model in listed.models] == ["4emotions", "5emotions", "7emotions"]
     assert set(listed.models[2].emotions) == SEVEN

@@ -1,4 +1,4 @@
-"""What comes back: typed, as dicts, as tables, drawn."""
+"""Results: typed, as dicts, as tables and drawn."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CALL = {
 
 
 class Tags(HTMLParser):
-    """Reads HTML and insists that every tag is closed."""
+    """Parse HTML and require that every tag is closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -98,9 +98,7 @@ class Tags(HTMLParser):
     ("kind", "value"),
     [(DiscreteResult, DISCRETE_ANSWER), (AsynchResult, RESULT), (AsynchResult, CALL), (ModelList, MODELS)],
 )
-def test_a_result_is_a_plain_dict_when_asked_and_survives_copying_and_pickling(
-    kind: Any, value: dict[str, Any]
-) -> None:
+def test_results_convert_to_dicts_and_can_be_copied_and_pickled(kind: Any, value: dict[str, Any]) -> None:
     result = kind.from_dict(value)
     assert result.to_dict() == value
     assert copy.deepcopy(result) == result == pickle.loads(pickle.dumps(result))
@@ -108,19 +106,19 @@ def test_a_result_is_a_plain_dict_when_asked_and_survives_copying_and_pickling(
         result.status = "other"
 
 
-def test_the_seconds_of_speech_are_kept_where_the_server_told_them() -> None:
-    told = {**DISCRETE_ANSWER, "speech_seconds": 0}
-    assert DiscreteResult.from_dict(told).speech_seconds == 0
-    assert DiscreteResult.from_dict(told).to_dict() == told
+def test_speech_seconds_are_kept_if_the_server_sent_them() -> None:
+    value = {**DISCRETE_ANSWER, "speech_seconds": 0}
+    assert DiscreteResult.from_dict(value).speech_seconds == 0
+    assert DiscreteResult.from_dict(value).to_dict() == value
     assert DiscreteResult.from_dict(DISCRETE_ANSWER).speech_seconds is None
 
 
-def test_the_elements_of_a_time_line_know_their_place_in_seconds() -> None:
+def test_timeline_elements_have_their_time_in_seconds() -> None:
     elements = AsynchResult.from_dict({**RESULT, "emotions": TIMELINE}).emotions
     assert [element.seconds for element in elements] == [0, 5, 6010]
 
 
-def test_tables_have_a_row_for_each_step_or_emotion() -> None:
+def test_tables_have_one_row_per_step_or_emotion() -> None:
     steps = AsynchResult.from_dict(RESULT).to_dataframe()
     assert list(steps.columns) == ["t", "seconds", "emotion", "confidence"]
     assert list(steps["seconds"]) == [0, 5, 10]
@@ -129,7 +127,7 @@ def test_tables_have_a_row_for_each_step_or_emotion() -> None:
     assert len(emotions) == 4
 
 
-def test_silence_is_called_no_speech_and_never_counted_as_an_emotion() -> None:
+def test_silence_is_no_speech_and_never_an_emotion() -> None:
     call = AsynchResult.from_dict(CALL)
     assert [element.heard for element in call.emotions] == ["angry", "no speech", "no speech", "angry"]
     assert call.shares() == {"angry": 0.5, "no speech": 0.5}
@@ -147,13 +145,13 @@ def test_silence_is_called_no_speech_and_never_counted_as_an_emotion() -> None:
     assert DiscreteResult.from_dict(DISCRETE_ANSWER).heard == "happy"
 
 
-def test_a_call_is_drawn_as_one_strip_for_each_channel() -> None:
+def test_each_channel_is_drawn_separately() -> None:
     call = AsynchResult.from_dict(CALL)
     drawing = Tags(call._repr_html_())
     (svg,) = drawing.named("svg")
     assert "50% angry, 50% no speech" in str(svg["aria-label"])
     assert "sad" not in drawing.text
-    assert len({rect["y"] for rect in drawing.named("rect")}) == 4, "each channel has rows of its own"
+    assert len({rect["y"] for rect in drawing.named("rect")}) == 4, "each channel has separate rows"
     matplotlib = importlib.import_module("matplotlib")
     matplotlib.use("agg")
     axes = call.plot()
@@ -163,7 +161,7 @@ def test_a_call_is_drawn_as_one_strip_for_each_channel() -> None:
     importlib.import_module("matplotlib.pyplot").close("all")
 
 
-def test_a_time_line_draws_itself_in_a_notebook() -> None:
+def test_a_timeline_draws_itself_in_a_notebook() -> None:
     drawing = Tags(AsynchResult.from_dict(RESULT)._repr_html_())
     (svg,) = drawing.named("svg")
     assert svg["role"] == "img"
@@ -172,20 +170,20 @@ def test_a_time_line_draws_itself_in_a_notebook() -> None:
     sure = [rect for rect in rects if rect["fill"] != "none"]
     unsure = [rect for rect in rects if rect["fill"] == "none"]
     assert (len(sure), len(unsure)) == (2, 1)
-    assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has a row of its own"
+    assert len({rect["y"] for rect in sure + unsure}) == 2, "each emotion has its own row"
     for words in ("happy", "sad", "00:05 sad 0.30", "00:15", "not reliable"):
         assert words in drawing.text
     assert not {"script", "link", "img", "style"} & {tag for tag, _ in drawing.tags}
 
 
-def test_a_short_answer_draws_bars_in_a_notebook() -> None:
+def test_a_short_result_draws_bars_in_a_notebook() -> None:
     drawing = Tags(DiscreteResult.from_dict(DISCRETE_ANSWER)._repr_html_())
     widths = [float(str(rect["width"])) for rect in drawing.named("rect")]
     assert widths == [210, 30, 30, 30]
     assert "Main emotion: happy, confidence 0.70." in drawing.text
 
 
-def test_a_drawing_of_hostile_answers_is_harmless() -> None:
+def test_drawings_escape_hostile_responses() -> None:
     hostile = '"><script>alert(1)</script>'
     step = {"t": "00:00", "emotion": hostile, "confidence": 1}
     drawings = [
@@ -199,19 +197,19 @@ def test_a_drawing_of_hostile_answers_is_harmless() -> None:
         assert hostile not in html
 
 
-def test_hours_are_drawn_as_no_more_blocks_than_a_screen_can_show() -> None:
+def test_long_timelines_are_drawn_with_a_limited_number_of_blocks() -> None:
     elements = tuple(
         TimelineElement(f"{i * 5 // 60:02d}:{i * 5 % 60:02d}", "sad" if i % 3 else "angry", 0.5) for i in range(26_844)
     )
     result = AsynchResult("id", "completed", elements)
-    blocks = blocks_of(result)
+    blocks = blocks_of(result.emotions)
     assert len(blocks) <= MAX_BLOCKS
     assert (blocks[0].start, blocks[-1].end) == (0, 26_844 * 5)
     assert all(one.end == other.start for one, other in zip(blocks, blocks[1:]))
     assert len(result._repr_html_()) < 200_000
 
 
-def test_a_time_line_is_drawn_with_matplotlib_on_axes_of_its_own_or_given_ones() -> None:
+def test_matplotlib_draws_on_new_or_given_axes() -> None:
     matplotlib = importlib.import_module("matplotlib")
     matplotlib.use("agg")
     pyplot = importlib.import_module("matplotlib.pyplot")
@@ -235,7 +233,7 @@ def test_a_time_line_is_drawn_with_matplotlib_on_axes_of_its_own_or_given_ones()
         ("matplotlib", lambda: AsynchResult.from_dict(RESULT).plot()),
     ],
 )
-def test_a_package_that_is_not_installed_is_named_with_the_command_that_brings_it(
+def test_a_missing_package_error_has_the_install_command(
     package: str, use: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = importlib.import_module

@@ -1,4 +1,4 @@
-"""Uploads that are interrupted and continued, and calls whose answer is lost."""
+"""Resumed uploads and lost responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDING = scrambled(12 * MIB + 77)
 pytestmark = pytest.mark.usefixtures("waits")
 
 
-def test_an_upload_that_breaks_five_times_is_continued_and_sends_little_more_than_the_file(
+def test_an_upload_interrupted_five_times_is_resumed_with_little_overhead(
     flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     left = 0
@@ -42,16 +42,16 @@ def test_an_upload_that_breaks_five_times_is_continued_and_sends_little_more_tha
             )
         resume = caught.value.request_id
     left = 99
-    told: list[Progress] = []
-    request_id = make_twin(**flaky.settings).asynch.upload(RECORDING, resume=resume, on_progress=told.append)
+    events: list[Progress] = []
+    request_id = make_twin(**flaky.settings).asynch.upload(RECORDING, resume=resume, on_progress=events.append)
     assert request_id == resume
     assert flaky.assembled(request_id) == RECORDING
     assert sum(len(seen.body) for seen in flaky.calls("part")) <= 1.15 * len(RECORDING)
     assert len(flaky.calls("initiate")) == 1
-    assert (told[-1].sent_bytes, told[-1].progress) == (len(RECORDING), 1)
+    assert (events[-1].sent_bytes, events[-1].progress) == (len(RECORDING), 1)
 
 
-def test_another_recording_is_not_put_together_with_what_has_arrived(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_resuming_with_another_recording_is_rejected(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: Fault("answer", status=500) if seen.part == 3 else None
     twin = make_twin(**flaky.settings, part_size=MIB, max_threads=1)
     with pytest.raises(UploadFailedError) as caught:
@@ -60,21 +60,19 @@ def test_another_recording_is_not_put_together_with_what_has_arrived(flaky: Flak
     resume = caught.value.request_id
     changed = RECORDING[:5] + bytes([RECORDING[5] ^ 1]) + RECORDING[6:]
     for other in (changed, RECORDING[1:], scrambled(100)):
-        with pytest.raises(UploadFailedError, match="not a part of this recording") as refused:
+        with pytest.raises(UploadFailedError, match="belong to another recording") as refused:
             twin.asynch.upload(other, resume=resume)
         assert (refused.value.code, refused.value.request_id) == ("other_recording", resume)
-    assert flaky.deleted == set(), "the upload of the right file can still be continued"
+    assert flaky.deleted == set(), "the upload can still be resumed with the right file"
     assert flaky.assembled(twin.asynch.upload(RECORDING, resume=resume)) == RECORDING
 
 
-def test_addresses_that_are_about_to_stop_working_are_renewed_before_a_part_is_sent_to_them(
-    flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
+def test_urls_about_to_expire_are_renewed_before_use(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     def faults(seen: Seen) -> None:
         if seen.route == "resume":
-            flaky.address_seconds = 3600
+            flaky.url_seconds = 3600
 
-    flaky.address_seconds = 30
+    flaky.url_seconds = 30
     flaky.faults = faults
     request_id = make_twin(**flaky.settings, part_size=MIB, max_threads=1).asynch.upload(RECORDING)
     assert flaky.assembled(request_id) == RECORDING
@@ -82,7 +80,7 @@ def test_addresses_that_are_about_to_stop_working_are_renewed_before_a_part_is_s
 
 
 @pytest.mark.parametrize(("operation", "route"), [("upload", "initiate"), ("submit", "submit")])
-def test_an_answer_that_gets_lost_is_asked_for_again_with_the_same_key_and_makes_one_request(
+def test_a_lost_response_is_retried_with_the_same_key_and_creates_one_request(
     operation: str, route: str, flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     flaky.faults = lambda seen: Fault("silent") if seen.route == route and seen.time < 2 else None

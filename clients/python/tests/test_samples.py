@@ -1,4 +1,4 @@
-"""Samples: read, mixed, resampled, cut and sent as the documentation says."""
+"""Samples: read, mixed, resampled, cut and sent as documented."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tone(rate: int, seconds: float, hertz: float = 440, size: float = 0.5) -> An
 
 
 def float_wav(samples: Any, rate: int, bits: int, *, extensible: bool) -> bytes:
-    """A WAV of floats, as the standard library cannot write it."""
+    """Write a WAV of floats, which the standard library cannot."""
     data: bytes = samples.astype(f"<f{bits // 8}").tobytes()
     body = struct.pack("<HIIHH", 1, rate, rate * bits // 8, bits // 8, bits)
     if extensible:
@@ -41,7 +41,7 @@ def float_wav(samples: Any, rate: int, bits: int, *, extensible: bool) -> bytes:
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
 
 
-def test_prepare_gives_the_first_198450_samples_from_half_a_second_on_at_44100() -> None:
+def test_prepare_returns_198450_samples_at_44100_from_half_a_second_on() -> None:
     samples = np.arange(44_100 * 6) / (44_100 * 6)
     file = float_wav(samples, 44_100, 64, extensible=False)
     prepared = undertone_client.prepare(file)
@@ -49,7 +49,7 @@ def test_prepare_gives_the_first_198450_samples_from_half_a_second_on_at_44100()
     assert np.array_equal(prepared, samples[22_050 : 22_050 + 198_450].astype(np.float32))
 
 
-def test_prepare_reads_a_file_by_its_path() -> None:
+def test_prepare_accepts_a_path() -> None:
     prepared = undertone_client.prepare(VOICES / "angry-1013.wav")
     assert prepared.shape == (198_450,)
     assert 0.01 < np.abs(prepared).max() <= 1.5
@@ -58,7 +58,7 @@ def test_prepare_reads_a_file_by_its_path() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_pcm_of_every_depth_is_read_and_stereo_mixed_down(width: int) -> None:
+def test_pcm_of_every_bit_depth_is_read_and_stereo_is_mixed(width: int) -> None:
     one = tone(44_100, 5)
     both = np.stack([one, np.zeros_like(one)], axis=1).reshape(-1)
     if width == 1:
@@ -79,7 +79,7 @@ def test_floats_are_read_also_from_the_extensible_kind(bits: int, extensible: bo
 
 
 @pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 22_050, 44_099, 48_000, 96_000, 192_000])
-def test_resampling_keeps_a_tone_and_makes_none_of_its_own(rate: int) -> None:
+def test_resampling_preserves_a_tone_without_artefacts(rate: int) -> None:
     hertz = 1000.0
     given = resample(tone(rate, 5, hertz), rate, 22_050, 88_200)
     wanted = 0.5 * np.sin(2 * np.pi * hertz * (22_050 + np.arange(88_200)) / 44_100)
@@ -87,12 +87,12 @@ def test_resampling_keeps_a_tone_and_makes_none_of_its_own(rate: int) -> None:
     assert 20 * np.log10(noise) < -90
 
 
-def test_what_44100_cannot_hold_is_filtered_out_and_not_folded_back() -> None:
+def test_resampling_filters_aliases() -> None:
     given = resample(tone(96_000, 5, 30_000), 96_000, 22_050, 88_200)
     assert 20 * np.log10(np.abs(given).max() / 0.5) < -80
 
 
-def test_recordings_under_five_seconds_are_taken_from_further_ahead() -> None:
+def test_recordings_under_five_seconds_start_earlier() -> None:
     for seconds in (4, 4.5, 4.7):
         one = tone(44_100, seconds)
         prepared = undertone_client._samples.prepare_samples(one, 44_100)
@@ -113,7 +113,7 @@ def test_recordings_under_five_seconds_are_taken_from_further_ahead() -> None:
     ],
     ids=["float64", "float32", "a list", "int16", "uint8", "channels first", "channels last"],
 )
-def test_samples_of_any_kind_are_sent_in_the_documented_form(
+def test_samples_of_any_type_are_sent_in_the_documented_form(
     form: Any, close: float, flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     one = tone(44_100, 5)
@@ -127,7 +127,7 @@ def test_samples_of_any_kind_are_sent_in_the_documented_form(
     assert np.abs(np.array(sent) - one[22_050:]).max() <= close + 1e-7
 
 
-def test_what_was_prepared_is_sent_as_it_is(flaky: FlakyServer, make_twin: MakeTwin) -> None:
+def test_prepared_samples_are_sent_unchanged(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     prepared = undertone_client.prepare(talk(6))
     make_twin(**flaky.settings).discrete.emotions(samples=prepared, sample_rate=44_100)
     (sent,) = json.loads(json.loads(flaky.calls("discrete")[0].body))["payload"]
@@ -137,19 +137,19 @@ def test_what_was_prepared_is_sent_as_it_is(flaky: FlakyServer, make_twin: MakeT
 @pytest.mark.parametrize(
     ("samples", "rate", "says"),
     [
-        (np.zeros(3 * 44_100), 44_100, r"3\.00 seconds: give 4 to 10"),
+        (np.zeros(3 * 44_100), 44_100, r"3\.00 seconds long: give 4 to 10"),
         (np.zeros(11 * 44_100), 44_100, r"11\.00 seconds.*asynch\.classify"),
         (np.where(np.arange(5 * 44_100) == 7, np.nan, 0), 44_100, "Sample 7 is nan"),
         (np.where(np.arange(5 * 44_100) == 9, 2.5, 0), 44_100, r"Sample 9 is 2\.5"),
         (np.zeros((5, 5, 5)), 44_100, "one dimension"),
-        (np.array(["a"]), 44_100, "array of numbers"),
+        (np.array(["a"]), 44_100, "numeric array"),
         (np.zeros(44_100 * 5), None, "Give the sample_rate"),
         (np.zeros(44_100 * 5), 7_999, "8000 to 192000"),
         (np.zeros(44_100 * 5), 44_100.5, "whole number of hertz"),
         (np.zeros(44_100 * 5), "44100", "whole number of hertz"),
     ],
 )
-def test_samples_that_cannot_be_right_are_refused_before_anything_is_sent(
+def test_invalid_samples_are_rejected_before_anything_is_sent(
     samples: Any, rate: Any, says: str, flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     twin = make_twin(**flaky.settings)
@@ -172,14 +172,14 @@ def test_samples_that_cannot_be_right_are_refused_before_anything_is_sent(
         wav(bytes(200_000), 16_000).replace(b"fmt ", b"junk", 1),
         b"RIFF\0\0\0\0WAVEfmt \2\0\0\0\1\0",
     ],
-    ids=["empty", "text", "cut short", "mu-law", "no description", "a short description"],
+    ids=["empty", "text", "truncated", "mu-law", "no format chunk", "short format chunk"],
 )
-def test_a_file_whose_samples_cannot_be_read_says_why_and_what_to_do_instead(broken: bytes) -> None:
-    with pytest.raises(ConfigError, match=r"cannot be read: .*Send the file itself"):
+def test_an_unreadable_file_error_says_why_and_what_to_do(broken: bytes) -> None:
+    with pytest.raises(ConfigError, match=r"Cannot read the samples .*Send the file itself"):
         undertone_client.prepare(io.BytesIO(broken))
 
 
-def test_without_numpy_files_still_work_and_samples_say_what_to_install(
+def test_without_numpy_files_work_and_samples_raise_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch, flaky: FlakyServer, make_twin: MakeTwin
 ) -> None:
     real = importlib.import_module

@@ -1,4 +1,4 @@
-"""Live audio, against the real server: written in pieces, killed in mid-stream, refused."""
+"""Live audio against the real server: streaming, reconnecting and errors."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def pieces(sound: bytes, size: int = 3201) -> Iterator[bytes]:
         yield sound[at : at + size]
 
 
-def heard(kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings: Any) -> list[StreamPrediction]:
-    """All predictions, by either client."""
+def predictions_of(
+    kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings: Any
+) -> list[StreamPrediction]:
+    """Return all predictions, from either client."""
     if kind is EmotionClient:
         with EmotionClient(**server) as client, client.stream(sample_rate=RATE, **settings) as stream:
             return list(stream.feed(sound))
@@ -50,8 +52,8 @@ def heard(kind: type, server: dict[str, Any], sound: Iterable[bytes], **settings
 
 
 @both
-def test_samples_written_are_heard_as_the_discrete_interface_hears_them(kind: type, real: RealServer) -> None:
-    predictions = heard(kind, real.settings, pieces(VOICE), model="7emotions")
+def test_stream_predictions_match_the_discrete_interface(kind: type, real: RealServer) -> None:
+    predictions = predictions_of(kind, real.settings, pieces(VOICE), model="7emotions")
     assert [(item.t, item.start, item.end) for item in predictions] == [
         ("00:00", 0, 5),
         ("00:05", 5, 10),
@@ -65,14 +67,14 @@ def test_samples_written_are_heard_as_the_discrete_interface_hears_them(kind: ty
 
 
 @both
-def test_two_channels_and_an_interval_of_their_own(kind: type, real: RealServer) -> None:
+def test_two_channels_and_another_interval(kind: type, real: RealServer) -> None:
     stereo = b"".join(VOICE[at : at + 2] * 2 for at in range(0, 6 * SECOND, 2))
-    predictions = heard(kind, real.settings, pieces(stereo), channels=2, interval=1)
+    predictions = predictions_of(kind, real.settings, pieces(stereo), channels=2, interval=1)
     assert [(item.end, item.channel) for item in predictions] == [(4, 0), (4, 1), (5, 0), (5, 1), (6, 0), (6, 1)]
     assert predictions[2].all_predictions == predictions[3].all_predictions
 
 
-def test_pieces_can_come_from_an_async_iterator(real: RealServer) -> None:
+def test_feed_accepts_an_async_iterator(real: RealServer) -> None:
     async def listen() -> int:
         async def microphone() -> Any:
             for piece in pieces(VOICE[: 6 * SECOND]):
@@ -85,7 +87,7 @@ def test_pieces_can_come_from_an_async_iterator(real: RealServer) -> None:
     assert asyncio.run(listen()) == 2
 
 
-def test_one_thread_writes_while_another_reads(real: RealServer) -> None:
+def test_one_thread_can_write_while_another_reads(real: RealServer) -> None:
     with EmotionClient(**real.settings) as client, client.stream(sample_rate=RATE) as stream:
         found: list[StreamPrediction] = []
         reader = threading.Thread(target=lambda: found.extend(stream))
@@ -100,7 +102,7 @@ def test_one_thread_writes_while_another_reads(real: RealServer) -> None:
 
 
 @both
-def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
+def test_the_stream_reconnects_after_the_server_restarts(
     kind: type, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("undertone_client._retry.LONGEST_MS", 500)
@@ -115,11 +117,11 @@ def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
         back.start()
 
     def until_noticed() -> None:
-        # What is written before goes into a connection that is broken, and is lost.
-        while "The connection of the stream broke" not in caplog.text:
+        # Audio written before this is lost with the broken connection.
+        while "The stream lost its connection" not in caplog.text:
             time.sleep(0.01)
 
-    def blocking() -> list[StreamPrediction | None]:
+    def synchronous() -> list[StreamPrediction | None]:
         with EmotionClient(**server.settings, retry_attempts=100) as client, client.stream(**settings) as stream:
             stream.write(voice[:half])
             before = stream.read()
@@ -129,7 +131,7 @@ def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
                 stream.write(piece)
             return [before, stream.read()]
 
-    async def waiting() -> list[StreamPrediction | None]:
+    async def asynchronous() -> list[StreamPrediction | None]:
         client = AsyncEmotionClient(**server.settings, retry_attempts=100)
         async with client, client.stream(**settings) as stream:
             await stream.write(voice[:half])
@@ -141,7 +143,7 @@ def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
             return [before, await stream.read()]
 
     try:
-        before, after = blocking() if kind is EmotionClient else asyncio.run(waiting())
+        before, after = synchronous() if kind is EmotionClient else asyncio.run(asynchronous())
     finally:
         back.join()
         server.stop()
@@ -150,44 +152,44 @@ def test_a_server_that_is_killed_and_comes_back_the_stream_says_so_and_goes_on(
     assert (before.start, before.end) == (0, 5)
     assert after.start >= 6
     assert round(after.end - after.start, 6) == 5
-    assert after.speech_seconds > 1, "the sample that was cut in half must not shift the others"
+    assert after.speech_seconds > 1, "the sample cut in half must not misalign the others"
     assert reconnected
-    assert "The connection of the stream broke" in caplog.text
-    assert "The stream is connected again" in caplog.text
+    assert "The stream lost its connection" in caplog.text
+    assert "The stream has reconnected" in caplog.text
 
 
 @both
-def test_a_wrong_key_is_an_error_with_its_code(kind: type, real: RealServer) -> None:
+def test_a_wrong_key_raises_with_its_code(kind: type, real: RealServer) -> None:
     with pytest.raises(RequestFailedError) as caught:
-        heard(kind, {**real.settings, "api_key": "wrong"}, pieces(VOICE))
+        predictions_of(kind, {**real.settings, "api_key": "wrong"}, pieces(VOICE))
     assert (caught.value.status, caught.value.code) == (401, "invalid_api_key")
     assert caught.value.request_id
 
 
 @both
-def test_a_microphone_that_fails_ends_the_stream_with_its_error(kind: type, real: RealServer) -> None:
+def test_an_error_of_the_microphone_ends_the_stream(kind: type, real: RealServer) -> None:
     def unplugged() -> Iterator[bytes]:
         yield VOICE[:SECOND]
         raise OSError("unplugged")
 
     with pytest.raises(OSError, match="unplugged"):
-        heard(kind, real.settings, unplugged())
+        predictions_of(kind, real.settings, unplugged())
 
 
-def test_where_no_server_runs_the_error_says_how_to_start_one() -> None:
+def test_the_error_says_how_to_start_a_server() -> None:
     client = EmotionClient("k", base_url="http://127.0.0.1:9")
     with client, client.stream() as stream, pytest.raises(RequestFailedError, match="No server is running"):
         stream.write(VOICE)
 
 
 @both
-def test_options_that_make_no_sense_raise_before_anything_is_sent_all_of_them_named(kind: type) -> None:
+def test_all_invalid_options_are_reported_before_anything_is_sent(kind: type) -> None:
     with pytest.raises(ConfigError) as caught:
         kind("k").stream(model="6emotions", sample_rate=7, encoding="mp3", channels=3, interval=11)
     assert len(caught.value.problems) == 5
 
 
-def test_without_the_package_for_it_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_websockets_the_error_has_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "websockets", None)
     with pytest.raises(MissingPackageError, match="pip install websockets"):
         EmotionClient("k").stream()

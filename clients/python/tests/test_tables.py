@@ -1,4 +1,4 @@
-"""One test for each row of the client's documented tables, named after the row."""
+"""One test per row of the documented tables, named after the row."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.usefixtures("waits")
 
 
 @pytest.fixture
-def addressed(flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> FlakyServer:
-    """A server that the environment names."""
+def configured(flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> FlakyServer:
+    """Point the environment to a server."""
     for name, value in flaky.environment.items():
         monkeypatch.setenv(name, value)
     return flaky
@@ -55,19 +55,17 @@ class TestClientConstruction:
         make_twin(api_key=KEY).discrete.emotions(scrambled(10))
         assert [seen.headers["x-api-key"] for seen in flaky.seen] == [KEY, KEY]
 
-    def test_part_size_is_5_mib_by_default_and_the_constructor_sets_another(
-        self, addressed: FlakyServer, make_twin: MakeTwin
+    def test_part_size_is_5_mib_by_default_or_set_by_the_constructor(
+        self, configured: FlakyServer, make_twin: MakeTwin
     ) -> None:
         make_twin().asynch.upload(scrambled(5 * MIB + 1))
-        assert part_sizes(addressed) == [5 * MIB, 1]
-        addressed.seen.clear()
+        assert part_sizes(configured) == [5 * MIB, 1]
+        configured.seen.clear()
         make_twin(KEY, 2 * MIB).asynch.upload(scrambled(5 * MIB))
-        assert part_sizes(addressed) == [2 * MIB, 2 * MIB, MIB]
+        assert part_sizes(configured) == [2 * MIB, 2 * MIB, MIB]
 
     @pytest.mark.parametrize("name", ["EmotionClient", "AsyncEmotionClient"])
-    def test_show_progress_draws_a_bar_on_a_terminal_by_default_and_none_when_it_is_false(
-        self, flaky: FlakyServer, name: str
-    ) -> None:
+    def test_show_progress_draws_a_bar_on_a_terminal_unless_false(self, flaky: FlakyServer, name: str) -> None:
         flaky.pending_polls = 1
         program = (
             "import asyncio, inspect, sys, undertone_client\n"
@@ -88,11 +86,11 @@ class TestClientConstruction:
         assert (silent, out) == ("", "completed\n")
 
     @pytest.mark.parametrize(("settings", "expected"), [({}, 3), ({"max_threads": 1}, 1), ({"max_threads": 5}, 5)])
-    def test_max_threads_is_3_by_default_and_the_constructor_sets_another(
+    def test_max_threads_is_3_by_default_or_set_by_the_constructor(
         self, flaky: FlakyServer, make_twin: MakeTwin, settings: dict[str, int], expected: int
     ) -> None:
         def faults(seen: Seen) -> Fault | None:
-            """Hold the first parts until all that may come have come, then a little longer: more must not."""
+            """Hold the first parts until all concurrent ones have arrived, then wait a little: no more may come."""
             deadline = time.monotonic() + 60
             while 1 <= (seen.part or 0) <= expected and flaky.in_flight < expected and time.monotonic() < deadline:
                 time.sleep(0.005)
@@ -100,10 +98,10 @@ class TestClientConstruction:
 
         flaky.faults = faults
         make_twin(**flaky.settings, part_size=MIB, **settings).asynch.upload(scrambled(10 * MIB))
-        assert flaky.most_at_once == expected
+        assert flaky.peak_concurrency == expected
 
     @pytest.mark.parametrize(("settings", "tries"), [({}, 6), ({"retry_attempts": 0}, 1), ({"retry_attempts": 2}, 3)])
-    def test_retry_attempts_are_5_by_default_and_the_constructor_sets_another(
+    def test_retry_attempts_is_5_by_default_or_set_by_the_constructor(
         self, flaky: FlakyServer, make_twin: MakeTwin, settings: dict[str, int], tries: int
     ) -> None:
         flaky.faults = lambda _seen: Fault("answer", status=500)
@@ -113,13 +111,13 @@ class TestClientConstruction:
 
 
 class TestEnvironmentVariables:
-    def test_service_api_key_is_used_when_the_constructor_is_given_no_key(
-        self, addressed: FlakyServer, make_twin: MakeTwin
+    def test_service_api_key_is_used_if_the_constructor_has_no_key(
+        self, configured: FlakyServer, make_twin: MakeTwin
     ) -> None:
         make_twin().discrete.emotions(scrambled(10))
-        assert addressed.seen[0].headers["x-api-key"] == KEY
+        assert configured.seen[0].headers["x-api-key"] == KEY
 
-    def test_service_url_is_the_one_address_everything_goes_to_however_many_slashes_it_ends_in(
+    def test_service_url_applies_to_all_requests_with_or_without_trailing_slashes(
         self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
         for address in (flaky.origin, f"{flaky.origin}/", f"{flaky.origin}//"):
@@ -133,14 +131,14 @@ class TestEnvironmentVariables:
             tails = ("discrete/emotion", "asynch/upload/initiate", "asynch/upload/complete", "models")
             assert paths == [f"{flaky.origin}/v1/{tail}" for tail in tails]
 
-    def test_service_discrete_url_is_the_full_address_short_recordings_go_to(
+    def test_service_discrete_url_is_the_full_url_for_short_recordings(
         self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
         monkeypatch.setenv("SERVICE_DISCRETE_URL", f"{flaky.origin}/discrete/emotion?tenant=7")
         make_twin(KEY).discrete.emotions(scrambled(10), model="7emotions")
         assert flaky.seen[0].url == f"{flaky.origin}/discrete/emotion?tenant=7&model=7emotions"
 
-    def test_service_asynch_url_is_the_base_the_asynch_paths_are_joined_to(
+    def test_service_asynch_url_is_the_base_url_of_asynch_paths(
         self, flaky: FlakyServer, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
         monkeypatch.setenv("SERVICE_ASYNCH_URL", f"{flaky.origin}/asynch/")
@@ -161,9 +159,9 @@ class TestEnvironmentVariables:
             ("silent", set()),
         ],
     )
-    def test_service_log_level_says_from_which_level_on_the_client_speaks(
+    def test_service_log_level_sets_the_level_of_the_logger(
         self,
-        addressed: FlakyServer,
+        configured: FlakyServer,
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
         make_twin: MakeTwin,
@@ -173,15 +171,13 @@ class TestEnvironmentVariables:
         logger = logging.getLogger("undertone_client")
         monkeypatch.setattr(logger, "level", logger.level)
         monkeypatch.setenv("SERVICE_LOG_LEVEL", level)
-        addressed.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
+        configured.faults = lambda seen: Fault("answer", status=500) if (seen.route, seen.time) == ("part", 0) else None
         twin = make_twin()
-        logger.setLevel(logger.level)  # forget what logging has worked out before
+        logger.setLevel(logger.level)  # clear the cache of logging
         twin.asynch.upload(scrambled(10))
         assert {record.levelname for record in caplog.records if record.name == "undertone_client"} == spoken
 
-    def test_service_log_level_is_heard_on_stderr_of_a_program_that_has_no_logging_of_its_own(
-        self, flaky: FlakyServer
-    ) -> None:
+    def test_service_log_level_writes_to_stderr_if_the_program_configures_no_logging(self, flaky: FlakyServer) -> None:
         program = "import sys, undertone_client\n{}\nundertone_client.EmotionClient().asynch.upload(b'x')"
         loud = {**flaky.environment, "SERVICE_LOG_LEVEL": "INFO"}
         _, err = start(program.format(""), loud).communicate(timeout=120)
@@ -192,16 +188,14 @@ class TestEnvironmentVariables:
         _, err = start(program.format(""), flaky.environment).communicate(timeout=120)
         assert err == ""
 
-    def test_service_log_level_refuses_what_is_no_level(
+    def test_service_log_level_rejects_unknown_levels(
         self, monkeypatch: pytest.MonkeyPatch, make_twin: MakeTwin
     ) -> None:
         monkeypatch.setenv("SERVICE_LOG_LEVEL", "loud")
         with pytest.raises(ConfigError, match=r"SERVICE_LOG_LEVEL.*debug, info, .*error, .*silent"):
             make_twin(KEY).validate_config()
 
-    def test_validate_config_raises_when_the_configuration_is_invalid_and_names_every_problem(
-        self, make_twin: MakeTwin
-    ) -> None:
+    def test_validate_config_raises_one_error_with_every_problem(self, make_twin: MakeTwin) -> None:
         with pytest.raises(ConfigError) as caught:
             make_twin(part_size=7, max_threads=0, asynch_url="nowhere").validate_config()
         assert len(caught.value.problems) == 4
@@ -209,7 +203,7 @@ class TestEnvironmentVariables:
 
 
 class TestDiscreteEmotions:
-    def test_file_path_is_sent_as_the_form_part_named_file_and_the_prediction_result_returned(
+    def test_file_path_is_sent_as_the_form_field_file_and_the_result_is_returned(
         self, flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path]
     ) -> None:
         result = make_twin(**flaky.settings).discrete.emotions(str(make_file(5000, "hello.wav")))
@@ -237,7 +231,7 @@ class TestDiscreteEmotions:
 
 
 class TestAsynchUpload:
-    def test_file_path_arrives_byte_for_byte_and_the_request_identifier_is_returned(
+    def test_file_path_arrives_byte_for_byte_and_the_request_id_is_returned(
         self, flaky: FlakyServer, make_twin: MakeTwin, make_file: Callable[..., Path]
     ) -> None:
         path = make_file(3 * MIB + 17)
@@ -292,7 +286,7 @@ class TestAsynchUpload:
 
 
 class TestAsynchEmotions:
-    def test_request_id_gives_the_asynch_result(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    def test_request_id_returns_the_asynch_result(self, flaky: FlakyServer, make_twin: MakeTwin) -> None:
         twin = make_twin(**flaky.settings)
         request_id = twin.asynch.upload(scrambled(10))
         result = twin.asynch.emotions(request_id).to_dict()
@@ -335,19 +329,19 @@ class TestAsynchEmotions:
         with pytest.raises(InvalidRequestIdError):
             twin.asynch.emotions(UNKNOWN_ID)
 
-    def test_raises_when_the_prediction_timed_out_and_says_how_far_it_had_come(
+    def test_raises_when_the_prediction_timed_out_and_reports_progress(
         self, flaky: FlakyServer, make_twin: MakeTwin
     ) -> None:
         flaky.pending_polls = 9
         twin = make_twin(**flaky.settings)
         request_id = twin.asynch.upload(scrambled(10))
         with pytest.raises(
-            PredictionTimeoutError, match=r"^Not finished yet after 4 tries: .*processing, 40 % done"
+            PredictionTimeoutError, match=r"^Not finished after 4 tries: .*processing, 40 % done"
         ) as caught:
             twin.asynch.emotions(request_id, 4, 2000)
         assert caught.value.request_id == request_id
 
-    def test_rule_1_it_waits_between_the_tries_only_and_not_after_the_last_one(
+    def test_rule_1_it_waits_between_tries_but_not_after_the_last(
         self, flaky: FlakyServer, make_twin: MakeTwin, waits: list[int]
     ) -> None:
         flaky.pending_polls = 99
@@ -357,7 +351,7 @@ class TestAsynchEmotions:
             twin.asynch.emotions(request_id, 3)
         assert len(waits) == 2
 
-    def test_rule_2_an_interval_meant_as_seconds_raises_and_says_milliseconds(
+    def test_rule_2_an_interval_in_seconds_raises_and_mentions_milliseconds(
         self, flaky: FlakyServer, make_twin: MakeTwin
     ) -> None:
         with pytest.raises(ConfigError, match=r"interval is 5: .*milliseconds.*1000 to 60000"):

@@ -1,5 +1,5 @@
 """
-Client of the Undertone service, which classifies the emotion in speech from tone of voice.
+Client for the Undertone service, which classifies the emotion in speech from tone of voice.
 
 >>> from undertone_client import EmotionClient
 >>> EmotionClient().discrete.emotions("hello.wav").main_emotion
@@ -23,23 +23,10 @@ from .errors import (
     UndertoneError,
     UploadFailedError,
 )
-from .results import (
-    CONFIDENCE_FLOOR,
-    MIN_SPEECH_SECONDS,
-    NO_SPEECH,
-    AsynchResult,
-    DiscreteResult,
-    Model,
-    ModelList,
-    Outcome,
-    RequestList,
-    RequestSummary,
-    Segment,
-    StreamPrediction,
-    TimelineElement,
-    Weights,
-)
+from .listings import Model, ModelList, RequestList, RequestSummary, Weights
+from .results import AsynchResult, DiscreteResult, Outcome
 from .stream import EmotionStream
+from .timeline import CONFIDENCE_FLOOR, MIN_SPEECH_SECONDS, NO_SPEECH, Segment, StreamPrediction, TimelineElement
 
 __version__ = "2.0.0"
 

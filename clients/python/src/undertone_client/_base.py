@@ -1,4 +1,4 @@
-"""What both clients share: their settings."""
+"""The settings, shared by both clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._session import Session
 
 
 class ClientBase:
-    """The settings of one client, whose problems are reported when it is used."""
+    """Keeps the settings of one client. Invalid settings are reported on first use."""
 
     def __init__(
         self,
@@ -25,18 +25,18 @@ class ClientBase:
         log_level: str | None = None,
     ) -> None:
         """
-        Keep the settings. Those not given come from the environment, then from the defaults.
+        Configure the client. Settings that are not given come from the environment, then from the defaults.
 
-        :param api_key: read from SERVICE_API_KEY when absent
-        :param part_size: bytes of each upload part, 1 MiB to 100 MiB
-        :param show_progress: whether long operations draw a progress bar on a terminal or in a notebook
-        :param max_threads: parts sent at the same time, 1 to 64
-        :param retry_attempts: retries of every asynch call but the parts, 0 to 100
-        :param base_url: the address of the server; read from SERVICE_URL when absent
-        :param discrete_url: the full address of another discrete endpoint; read from SERVICE_DISCRETE_URL when absent
-        :param asynch_url: the base address of another asynch interface; read from SERVICE_ASYNCH_URL when absent
-        :param log_level: DEBUG, INFO, WARNING, ERROR or SILENT for the logger ``undertone_client``; read from
-            SERVICE_LOG_LEVEL when absent
+        :param api_key: the API key; default SERVICE_API_KEY
+        :param part_size: bytes per upload part, 1 MiB to 100 MiB
+        :param show_progress: draw a progress bar for long operations, on a terminal or in a notebook
+        :param max_threads: maximum number of parts uploaded concurrently, 1 to 64
+        :param retry_attempts: retries of every asynch call except parts, 0 to 100
+        :param base_url: URL of the server; default SERVICE_URL
+        :param discrete_url: full URL of another discrete endpoint; default SERVICE_DISCRETE_URL
+        :param asynch_url: base URL of another asynch interface; default SERVICE_ASYNCH_URL
+        :param log_level: DEBUG, INFO, WARNING, ERROR or SILENT for the logger ``undertone_client``; default
+            SERVICE_LOG_LEVEL
         """
         self._config = resolve_config(
             api_key,
@@ -53,14 +53,12 @@ class ClientBase:
         self._open(Session(self._config))
 
     def __repr__(self) -> str:
-        """Say where it sends to, and never the key."""
         config = self._config
         return f"{type(self).__name__}(discrete_url={config.discrete_url!r}, asynch_url={config.asynch_url!r})"
 
     def validate_config(self) -> None:
-        """Raise one `ConfigError` that lists every problem of the settings, a missing key included."""
+        """Raise one `ConfigError` that lists every invalid setting, including a missing key."""
         raise_if_any([None if self._config.api_key else NO_KEY, *self._config.problems()])
 
     def _open(self, session: Session) -> None:
-        """Make the interfaces; each client has its own."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Every number a caller may set: its default, its range and what it counts."""
+"""Validation of settings and arguments: defaults, ranges and error messages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ MAX_LABEL_LENGTH = 100
 
 @dataclass(frozen=True)
 class Range:
-    """The valid values of a setting."""
-
     default: int
     least: int
     most: int
@@ -33,18 +31,17 @@ class Range:
 
 NUMBERS = {
     "part_size": Range(5 * MIB, MIB, 100 * MIB, "bytes"),
-    "max_threads": Range(3, 1, 64, "parts at the same time"),
+    "max_threads": Range(3, 1, 64, "concurrent parts"),
     "retry_attempts": Range(5, 0, 100, "retries"),
     "max_retries": Range(3, 0, 100, "retries"),
     "max_tries": Range(20, 1, 100, "tries"),
     "interval": Range(5000, 1000, 60_000, "milliseconds"),
     "interval_seconds": Range(5, 1, 60, "seconds"),
-    "concurrency": Range(4, 1, 64, "recordings at the same time"),
+    "concurrency": Range(4, 1, 64, "concurrent recordings"),
     "limit": Range(50, 1, 200, "requests"),
 }
 
-
-#: Those of a stream.
+#: The numbers of a stream.
 STREAM_NUMBERS = {
     "sample_rate": Range(44_100, 8_000, 192_000, "hertz"),
     "channels": Range(1, 1, 2, "channels"),
@@ -53,15 +50,14 @@ STREAM_NUMBERS = {
 
 
 def default(name: str, numbers: Mapping[str, Range] = NUMBERS) -> int:
-    """Give the documented default of a number."""
     return numbers[name].default
 
 
 def number_problem(name: str, value: Any, numbers: Mapping[str, Range] = NUMBERS) -> str | None:
-    """Say what is wrong with a number, and how to fix it."""
+    """Describe what is wrong with a number, and how to fix it."""
     limits = numbers[name]
     try:
-        # Takes numpy's whole numbers too, and neither floats nor text. A bool is no number here.
+        # Accepts numpy integers; rejects floats, text and bool.
         whole = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         whole = None
@@ -71,42 +67,38 @@ def number_problem(name: str, value: Any, numbers: Mapping[str, Range] = NUMBERS
 
 
 def model_problem(model: Any) -> str | None:
-    """List the models when this is not one of them."""
     if model is None or model in MODEL_IDS:
         return None
     return f"There is no model {model!r}: choose one of {', '.join(MODEL_IDS)}."
 
 
 def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
-    """List the choices when this is not one of them."""
     if value is None or value in choices:
         return None
     return f"{name} is {value!r}: choose one of {', '.join(choices)}."
 
 
 def label_problem(label: Any) -> str | None:
-    """Say how long a label may be."""
     if label is None or (isinstance(label, str) and 1 <= len(label) <= MAX_LABEL_LENGTH):
         return None
     return f"label is {label!r}: give 1 to {MAX_LABEL_LENGTH} characters."
 
 
 def url_problem(name: str, value: Any) -> str | None:
-    """Say what is wrong with an address."""
-    hint = "give a full address that begins with http:// or https://"
+    hint = "give a full URL that starts with http:// or https://"
     try:
         url = httpx.URL(value)
     except (TypeError, ValueError, httpx.InvalidURL):
-        return f"{name} is not an address: {hint}."
+        return f"{name} is not a URL: {hint}."
     if url.scheme not in ("http", "https") or not url.host or " " in url.host:
-        return f"{name} is not an address: {hint}."
+        return f"{name} is not a URL: {hint}."
     if url.userinfo:
         return f"{name} contains a user name or password: {hint}, without them."
     return None
 
 
 def raise_if_any(problems: Iterable[str | None]) -> None:
-    """Raise one error that lists all problems."""
+    """Raise one error that lists all problems, if there are any."""
     found = [problem for problem in problems if problem is not None]
     if found:
         raise ConfigError(found)

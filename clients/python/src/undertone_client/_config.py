@@ -1,4 +1,4 @@
-"""The settings of one client: arguments first, then the environment, then defaults."""
+"""Resolves the settings of a client: arguments first, then the environment, then defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._log import LEVELS, level_number
 from ._urls import join_url
 from .errors import MissingApiKeyError
 
-#: Where clients look when no address is configured: a server on this machine.
+#: A server on this machine.
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 NO_KEY = "There is no API key: pass api_key or set SERVICE_API_KEY."
@@ -20,7 +20,7 @@ NO_KEY = "There is no API key: pass api_key or set SERVICE_API_KEY."
 
 @dataclass(frozen=True)
 class Config:
-    """Defaults filled in, not checked yet. What is printed is often kept, so the key is not."""
+    """Resolved settings, not validated yet. The key is left out of `repr`, which often ends up in logs."""
 
     api_key: str | None = field(repr=False)
     part_size: int
@@ -33,7 +33,7 @@ class Config:
     log_level: str | None
 
     def problems(self) -> list[str]:
-        """List every problem but a missing key, each in a sentence that says how to fix it."""
+        """List every problem except a missing key; each says how to fix it."""
         found = [
             _key_problem(self.api_key),
             *(number_problem(name, getattr(self, name)) for name in ("part_size", "max_threads", "retry_attempts")),
@@ -46,7 +46,7 @@ class Config:
         return [problem for problem in found if problem is not None]
 
     def require_ready(self) -> None:
-        """Begin an operation: valid settings and a key, or nothing is sent."""
+        """Raise before anything is sent, unless the settings are valid and there is a key."""
         raise_if_any(self.problems())
         if not self.api_key:
             raise MissingApiKeyError(NO_KEY)
@@ -60,14 +60,14 @@ def resolve_config(
     log_level: str | None,
     **settings: Any,
 ) -> Config:
-    """Fill in what was not given. An empty variable counts as not set."""
+    """Fill in missing settings. An empty variable counts as not set."""
 
     def first(given: str | None, variable: str) -> str | None:
         return (os.environ.get(variable) or None) if given is None else given
 
     base = first(base_url, "SERVICE_URL")
     base = DEFAULT_URL if base is None else base
-    # A base that is not an address is reported once, not again as two addresses made of it.
+    # An invalid base_url is reported once, not again for the two URLs derived from it.
     root = DEFAULT_URL if url_problem("base_url", base) else base
     discrete = first(discrete_url, "SERVICE_DISCRETE_URL")
     asynch = first(asynch_url, "SERVICE_ASYNCH_URL")
@@ -84,10 +84,7 @@ def resolve_config(
 def _key_problem(key: Any) -> str | None:
     if key is None or key == "" or (isinstance(key, str) and re.fullmatch(r"[\x21-\x7e]+", key)):
         return None
-    return (
-        "api_key (SERVICE_API_KEY) is not a key: it must be one word of plain letters, digits and signs, "
-        "without spaces or line breaks."
-    )
+    return "api_key (SERVICE_API_KEY) is not valid: use only printable ASCII characters, without spaces or line breaks."
 
 
 def _level_problem(level: Any) -> str | None:

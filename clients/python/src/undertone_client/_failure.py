@@ -1,4 +1,4 @@
-"""What went wrong inside, before the operation it belongs to gives it its public class."""
+"""Internal errors, before an operation converts them to its public error class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Failure(Exception):  # noqa: N818 - never seen by a caller
-    """A sentence and its details. One that `is_final` is not retried, whatever its code."""
+    """A message and its details. `is_final` disables retries, whatever the code."""
 
     def __init__(
         self, message: str, *, cause: BaseException | None = None, is_final: bool = False, **details: Any
@@ -24,8 +24,14 @@ class Failure(Exception):  # noqa: N818 - never seen by a caller
         self.details = details
 
     def with_note(self, note: str) -> Failure:
-        """Give the same with a note in brackets behind the sentence."""
+        """Return a copy with a note in brackets after the message."""
         return Failure(f"{self.message} ({note})", cause=self.cause, is_final=self.is_final, **self.details)
+
+    def as_error(self, error_class: ErrorClass, **details: Any) -> UndertoneError:
+        """Convert to a public error."""
+        error = error_class(self.message, **{**self.details, **details})
+        error.__cause__ = self.cause
+        return error
 
 
 ErrorClass = type[UndertoneError]
@@ -34,12 +40,10 @@ ClassOf = Union[ErrorClass, Callable[[Failure], ErrorClass]]
 
 @contextmanager
 def failing_as(class_of: ClassOf, request_id: str | None = None) -> Iterator[None]:
-    """Let a failure inside leave as the class that `class_of` is or picks."""
+    """Convert a `Failure` to the public error class that `class_of` is or returns."""
     try:
         yield
     except Failure as failure:
         chosen = class_of if isinstance(class_of, type) else class_of(failure)
-        details = dict(failure.details)
-        if request_id is not None:
-            details["request_id"] = request_id
-        raise chosen(failure.message, **details) from failure.cause
+        details = {} if request_id is None else {"request_id": request_id}
+        raise failure.as_error(chosen, **details) from failure.cause

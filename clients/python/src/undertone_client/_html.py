@@ -1,31 +1,33 @@
-"""Drawings for notebooks: one piece of HTML that needs nothing else, no script and no style sheet."""
+"""Drawings for notebooks: self-contained HTML without scripts or style sheets."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING
 
-from ._drawing import COLOURS, OTHER_COLOUR, Block, blocks_of, clock, end_of, rows_of
-from .results import CONFIDENCE_FLOOR, NO_SPEECH
+from ._drawing import COLOURS, OTHER_COLOUR, Block, blocks_of, end_of, rows_of
+from .timeline import CONFIDENCE_FLOOR, NO_SPEECH, clock
 
 if TYPE_CHECKING:
-    from .results import AsynchResult, DiscreteResult
+    from collections.abc import Mapping, Sequence
+
+    from .timeline import TimelineElement
 
 _LEFT, _WIDTH, _ROW, _BAR = 90, 720, 26, 18
 _TICKS = 6
 
 
-def timeline_html(result: AsynchResult) -> str:
-    """Draw a strip for each channel: a row for each emotion that occurs; what is under the floor is only outlined."""
-    blocks = blocks_of(result)
+def timeline_html(request_id: str, timeline: Sequence[TimelineElement], shares: Mapping[str, float]) -> str:
+    """Draw one row per channel and emotion; blocks under the confidence floor are only outlined."""
+    blocks = blocks_of(timeline)
     if not blocks:
-        return f"<p>Request {escape(result.request_id)}: the time line is empty.</p>"
+        return f"<p>Request {escape(request_id)}: the timeline is empty.</p>"
     rows, end = rows_of(blocks), end_of(blocks)
     scale = _WIDTH / end
     shapes = [_name(name, row) for row, name in enumerate(rows)]
     shapes += [_rect(block, rows.index(block.row), scale) for block in blocks]
     shapes += _ticks(end, len(rows) * _ROW)
-    counts = ", ".join(f"{share:.0%} {heard}" for heard, share in result.shares().items())
+    counts = ", ".join(f"{share:.0%} {heard}" for heard, share in shares.items())
     label = escape(f"Emotions over {clock(end)} minutes: {counts}.", quote=True)
     return (
         f"{_svg(len(rows) * _ROW + 24, label)}{''.join(shapes)}</svg>"
@@ -34,11 +36,10 @@ def timeline_html(result: AsynchResult) -> str:
     )
 
 
-def predictions_html(result: DiscreteResult) -> str:
-    """Draw a bar for each emotion of the model, the most confident first."""
-    ranked = sorted(result.all_predictions.items(), key=lambda item: -item[1])
-    main = f"Main emotion: {result.main_emotion}, confidence {result.confidence:.2f}."
-    label = escape("No speech: the confidences mean nothing." if result.heard == NO_SPEECH else main, quote=True)
+def predictions_html(predictions: Mapping[str, float], caption: str) -> str:
+    """Draw one bar per emotion, highest confidence first."""
+    ranked = sorted(predictions.items(), key=lambda item: -item[1])
+    label = escape(caption, quote=True)
     shapes = []
     for row, (emotion, share) in enumerate(ranked):
         width = max(0.0, min(1.0, share)) * 300

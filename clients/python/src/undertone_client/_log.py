@@ -1,4 +1,4 @@
-"""The logger `undertone_client`. Keys, signatures, file names and audio are never given to it."""
+"""The logger `undertone_client`. Keys, signatures, file names and audio are never logged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tqdm import tqdm
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The names of Python's levels and the server's, in any case: one SERVICE_LOG_LEVEL serves both sides.
+#: Python's level names and the server's, case-insensitive: client and server can share one SERVICE_LOG_LEVEL.
 LEVELS = {
     "trace": logging.DEBUG,
     "debug": logging.DEBUG,
@@ -32,12 +32,11 @@ _ours: ContextVar[bool] = ContextVar("undertone_request", default=False)
 
 
 def level_number(level: Any) -> int | None:
-    """Give logging's number of a level."""
     return LEVELS.get(level.lower()) if isinstance(level, str) else None
 
 
 def set_level(level: str | None) -> None:
-    """Log from this level on. Without one, the program's own settings decide."""
+    """Set the logger's level. None leaves it to the program's logging configuration."""
     number = level_number(level)
     if number is None:
         return
@@ -48,7 +47,7 @@ def set_level(level: str | None) -> None:
 
 @contextmanager
 def unlogged_by_httpx() -> Iterator[None]:
-    """Keep a request of ours out of httpx's own log: that names whole addresses, signatures included."""
+    """Keep our requests out of httpx's own log, which contains full URLs with their signatures."""
     token = _ours.set(True)
     try:
         yield
@@ -57,7 +56,7 @@ def unlogged_by_httpx() -> Iterator[None]:
 
 
 class _Stderr(logging.Handler):
-    """Writes beside a progress bar, and only while the program has no handlers of its own."""
+    """Writes to stderr without breaking a progress bar, and only if the program has configured no handlers."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if not logging.getLogger().handlers:

@@ -1,4 +1,4 @@
-"""Many recordings at the same time, no more of them than the server can take."""
+"""Concurrent classification of a batch, with shared backpressure."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _UNAUTHORIZED = 401
 
 
 class SharedPause:
-    """What one of many calls was asked to wait, the others wait as well before they are made."""
+    """When the server asks one call of a batch to wait, all of them wait."""
 
     def __init__(self) -> None:
         self._pauses: set[asyncio.Future[None]] = set()
 
     async def wait(self, milliseconds: int) -> None:
-        """Wait, and let all others wait."""
+        """Wait, and hold back all other calls."""
         pause = asyncio.ensure_future(_retry.wait(milliseconds))
         self._pauses.add(pause)
         pause.add_done_callback(self._pauses.discard)
         await pause
 
     async def over(self) -> None:
-        """Wait until nobody has to wait any more."""
+        """Wait until no pause is active."""
         while self._pauses:
             await asyncio.wait(self._pauses)
 
@@ -42,8 +42,9 @@ class SharedPause:
 async def as_completed(
     items: Iterable[T], limit: int, work: Callable[[T], Awaitable[Outcome]]
 ) -> AsyncGenerator[Outcome, None]:
-    """Work on up to `limit` items at once, and yield what comes of them as soon as it is there."""
+    """Process up to `limit` items concurrently, and yield each outcome as soon as it is available."""
     running: set[asyncio.Task[Outcome]] = set()
+    done: set[asyncio.Task[Outcome]] = set()
     waiting = iter(items)
 
     async def begin(item: T) -> Outcome:
@@ -60,14 +61,14 @@ async def as_completed(
             for task in done:
                 yield task.result()
     finally:
-        # Whoever stops reading does not want the rest.
+        # The caller stopped iterating, or an outcome raised.
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*running, *done, return_exceptions=True)
 
 
 async def outcome_of(file: Any, classify: Callable[[Any], Awaitable[DiscreteResult]]) -> Outcome:
-    """Keep what one recording fails with; a wrong key or a missing server would fail all of them, and is raised."""
+    """Catch the error of one recording. A wrong key or an unreachable server would affect all, and is raised."""
     try:
         return Outcome(file, await classify(file), None)
     except UndertoneError as error:

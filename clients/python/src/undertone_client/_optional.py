@@ -1,4 +1,4 @@
-"""Packages that are not always there."""
+"""Imports of optional packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import MissingPackageError
 
 
 def optional(module: str, what: str) -> Any:
-    """Import a module, or say how to get it."""
+    """Import a module, or raise an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,23 +1,26 @@
-"""The time line with matplotlib."""
+"""Draws a timeline with matplotlib."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._drawing import blocks_of, clock, end_of, rows_of
+from ._drawing import blocks_of, end_of, rows_of
 from ._optional import optional
+from .timeline import clock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
-    from .results import AsynchResult
+    from .timeline import TimelineElement
 
 _HEIGHT = 0.7
 
 
-def plot_timeline(result: AsynchResult, ax: Axes | None) -> Axes:
-    """Draw a strip for each channel: a row for each emotion that occurs; what is under the floor is only outlined."""
-    blocks = blocks_of(result)
+def plot_timeline(timeline: Sequence[TimelineElement], ax: Axes | None) -> Axes:
+    """Draw one row per channel and emotion; blocks under the confidence floor are only outlined."""
+    blocks = blocks_of(timeline)
     rows = rows_of(blocks)
     if ax is None:
         size = (10, max(3, 0.5 * len(rows)))

@@ -1,4 +1,4 @@
-"""Asks for a result until it is there or the tries are used up."""
+"""Polls for a result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _retry
-from ._answers import read_json
 from ._progress import Progress
+from ._responses import read_json
 from ._urls import join_url
 from .errors import InvalidRequestIdError, PredictionFailedError, PredictionTimeoutError, RequestFailedError
 from .results import AsynchResult
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._urls import QueryValue
 
-#: Where no interval is given, the first wait in milliseconds, which grows up to the longest one.
+#: Without an interval, the delay between polls in milliseconds grows from the first to the longest.
 _FIRST_MS, _GROWTH, _LONGEST_MS = 500, 1.5, 5000
 
 _ACCEPTED, _NOT_FOUND, _GONE, _UNPROCESSABLE = 202, 404, 410, 422
@@ -28,7 +28,7 @@ _ACCEPTED, _NOT_FOUND, _GONE, _UNPROCESSABLE = 202, 404, 410, 422
 
 @dataclass(frozen=True)
 class PollSettings:
-    """How often to ask (None: until there is an end), how long to wait between two tries, and for how much."""
+    """Number of polls (None: no limit), delay between them (None: increasing), and whether to get details."""
 
     max_tries: int | None
     interval_ms: int | None
@@ -36,59 +36,58 @@ class PollSettings:
 
 
 async def poll_result(session: Session, request_id: str, settings: PollSettings, reporter: Reporter) -> AsynchResult:
-    """Ask, wait, and ask again: so many times, or until there is an end."""
+    """Poll until there is a result or an error, or the tries are used up."""
     for tries in itertools.count(1):
-        answer = await _ask(session, request_id, details=settings.details)
-        if isinstance(answer, AsynchResult):
+        state = await _poll_once(session, request_id, details=settings.details)
+        if isinstance(state, AsynchResult):
             reporter.report(Progress("completed", 1, request_id))
-            return answer
-        reporter.report(answer)
+            return state
+        reporter.report(state)
         if settings.max_tries is not None and tries >= settings.max_tries:
-            raise _timed_out(answer, tries)
-        await _retry.wait(_paced(tries) if settings.interval_ms is None else settings.interval_ms)
-    raise AssertionError  # the count has no end
+            raise _timed_out(state, tries)
+        await _retry.wait(_growing_delay(tries) if settings.interval_ms is None else settings.interval_ms)
+    raise AssertionError  # unreachable
 
 
 def check_request_id(request_id: Any) -> None:
-    """Refuse what is not a UUID, which is what the upload returns."""
     if isinstance(request_id, str) and re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", request_id):
         return
     raise InvalidRequestIdError(
-        f"{request_id!r} is not a request_id: give the one that asynch.upload returned.",
+        f"{request_id!r} is not a request_id: use the one that asynch.upload returned.",
         code="invalid_request_id",
     )
 
 
-def class_of_refusal(failure: Failure) -> ErrorClass:
-    """Give the class of the error for somebody who asked about a request."""
+def error_class_of(failure: Failure) -> ErrorClass:
+    """Return the public error class for a failed call about a request."""
     status = failure.details.get("status")
     if status in (_NOT_FOUND, _GONE):
         return InvalidRequestIdError
     return PredictionFailedError if status == _UNPROCESSABLE else RequestFailedError
 
 
-async def _ask(session: Session, request_id: str, *, details: bool) -> AsynchResult | Progress:
+async def _poll_once(session: Session, request_id: str, *, details: bool) -> AsynchResult | Progress:
     query: dict[str, QueryValue] = {"request_id": request_id, "details": "true" if details else None}
     url = join_url(session.config.asynch_url, "/prediction", query)
-    answer = await session.call_with_retries("Asking for the result", "GET", url)
+    response = await session.call_with_retries("Polling for the result", "GET", url)
 
     def parse(value: dict[str, Any]) -> AsynchResult | Progress:
         if value["status"] == "completed":
             return AsynchResult.from_dict(value)
-        if answer.status_code != _ACCEPTED:
+        if response.status_code != _ACCEPTED:
             raise ValueError
         return Progress(str(value["status"]), float(value["progress"]), request_id)
 
-    return read_json(answer, url, parse)
+    return read_json(response, url, parse)
 
 
-def _paced(tries: int) -> int:
+def _growing_delay(tries: int) -> int:
     return round(min(_LONGEST_MS, _FIRST_MS * _GROWTH ** min(tries - 1, 10)))
 
 
 def _timed_out(last: Progress, tries: int) -> PredictionTimeoutError:
     return PredictionTimeoutError(
-        f"Not finished yet after {'one try' if tries == 1 else f'{tries} tries'}: the request is {last.status}, "
+        f"Not finished after {'one try' if tries == 1 else f'{tries} tries'}: the request is {last.status}, "
         f"{int(last.progress * 100)} % done. It continues on the server: call asynch.emotions again with its "
         "request_id, or with a larger max_tries.",
         code="timed_out",

@@ -1,29 +1,29 @@
-"""Runs coroutines for callers that block: on one event loop, in a background thread."""
+"""Runs coroutines for synchronous callers, on one event loop in a background thread."""
 
 from __future__ import annotations
 
 import asyncio
 import queue
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Coroutine
 
 T = TypeVar("T")
 Work = Callable[[], Any]
 
-#: Ctrl-C is noticed after this time at most, on systems where waiting cannot be interrupted.
+#: Maximum delay before Ctrl-C is noticed, on systems where a blocking wait cannot be interrupted.
 _POLL_SECONDS = 0.2
 
-#: Passes work on to the thread of the blocked caller. None: the caller is a task of the program's own loop.
+#: Passes work to the thread of the blocked caller. None: the caller is a task of the program's own event loop.
 _post_to_caller: ContextVar[Callable[[Work], None] | None] = ContextVar("post_to_caller", default=None)
 
 
 def call_back(work: Work) -> None:
-    """Call something of the caller's: in its thread when it is blocked, otherwise here in its event loop."""
+    """Run a callback of the caller: in its thread if that is blocked, otherwise here, in its event loop."""
     post = _post_to_caller.get()
     if post is None:
         work()
@@ -32,12 +32,12 @@ def call_back(work: Work) -> None:
 
 
 def detach() -> None:
-    """Let the present task outlive the call that started it: what it does must not need that caller's thread."""
+    """Let the current task outlive the call that started it: from now on it must not need the caller's thread."""
     _post_to_caller.set(None)
 
 
 async def run_blocking(work: Callable[[], T]) -> T:
-    """Do what may block: in the thread of a blocked caller, where Ctrl-C interrupts it, or in a worker thread."""
+    """Run blocking code: in the thread of a blocked caller, where Ctrl-C interrupts it, or in a worker thread."""
     post = _post_to_caller.get()
     if post is None:
         return await asyncio.to_thread(work)
@@ -55,118 +55,89 @@ async def run_blocking(work: Callable[[], T]) -> T:
 
 
 class Portal:
-    """Starts its thread when it is first used, and again after it was closed. Threads may share it."""
+    """Starts its thread on first use, and again after `close` or in a forked process. Thread-safe."""
 
-    def __init__(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._close = close
+    def __init__(self, close_session: Callable[[], Awaitable[None]]) -> None:
+        self._close_session = close_session
         self._lock = threading.Lock()
-        self._background: _BackgroundLoop | None = None
+        self._thread = threading.Thread()  # not alive: `_started` replaces it
+        self._loop: asyncio.AbstractEventLoop
+        self._stopping: asyncio.Event
 
     def run(self, operation: Coroutine[Any, Any, T]) -> T:
-        """Run an operation to its end. Ctrl-C cancels it, and is raised when it has cleaned up."""
-        background = self._started()
-        call = _Call(operation)
+        """Run an operation to completion. Ctrl-C cancels it, and is raised after its clean-up."""
+        inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+
+        def end(task: asyncio.Task[T]) -> None:
+            _ = task.cancelled() or task.exception()  # read, or asyncio would report it when Ctrl-C hides it
+            inbox.put(None)
+
+        async def begin() -> asyncio.Task[T]:
+            _post_to_caller.set(inbox.put)
+            task = asyncio.create_task(operation)
+            task.add_done_callback(end)
+            return task
+
+        with self._lock:  # so that `close` also cancels this task
+            loop = self._started()
+            task = asyncio.run_coroutine_threadsafe(begin(), loop).result()
         try:
-            background.loop.call_soon_threadsafe(call.begin)
-            call.serve(background)
+            _run_posted_work(inbox)
         except BaseException:
-            background.loop.call_soon_threadsafe(call.cancel)
-            call.serve(background)  # a second Ctrl-C does not wait for this
+            loop.call_soon_threadsafe(task.cancel)
+            _run_posted_work(inbox)  # a second Ctrl-C skips the clean-up
             raise
-        if call.task is None or call.task.cancelled():
-            raise _closed()
-        return call.task.result()
+        if task.cancelled():
+            raise RuntimeError("The client was closed while it was in use.")
+        return task.result()
 
     def close(self) -> None:
-        """Cancel what is running, close the connections and end the thread."""
+        """Cancel running operations, close the connections and end the thread."""
         with self._lock:
-            background, self._background = self._background, None
-        if background is not None:
-            background.stop()
-            background.thread.join()
-            background.pool.shutdown()
+            self._stop()
+            if self._thread.is_alive():
+                self._thread.join()
 
     def __del__(self) -> None:
-        # A portal that is forgotten ends its thread, and does not wait for it: this may run in any thread.
-        if self._background is not None:
-            self._background.stop()
+        # Does not wait for the thread: garbage collection may run in any thread, this one included.
+        self._stop()
 
-    def _started(self) -> _BackgroundLoop:
-        with self._lock:
-            if self._background is None:
-                self._background = _BackgroundLoop(self._close)
-            return self._background
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if not self._thread.is_alive():
+            ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+            main = _serve_until_stopped(ready, self._close_session)
+            # A daemon thread does not keep the program from exiting.
+            thread = threading.Thread(target=asyncio.run, args=(main,), name="undertone_client", daemon=True)
+            thread.start()
+            self._loop, self._stopping = ready.result()
+            self._thread = thread
+        return self._loop
+
+    def _stop(self) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
 
 
-class _BackgroundLoop:
-    """An event loop in a daemon thread, which ends with the program whatever it is doing."""
+async def _serve_until_stopped(
+    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]], close_session: Callable[[], Awaitable[None]]
+) -> None:
+    stopping = asyncio.Event()
+    ready.set_result((asyncio.get_running_loop(), stopping))
+    await stopping.wait()
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await close_session()
 
-    def __init__(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.pool = ThreadPoolExecutor(thread_name_prefix="undertone_client_worker")
-        self.loop.set_default_executor(self.pool)
-        self._stopping = self.loop.create_future()
-        self._close = close
-        self.thread = threading.Thread(target=self._run, name="undertone_client", daemon=True)
-        self.thread.start()
 
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self._stopping.set_result, None)
-
-    def _run(self) -> None:
+def _run_posted_work(inbox: queue.SimpleQueue[Work | None]) -> None:
+    """Run in this thread what an operation posts, until the operation ends."""
+    while True:
         try:
-            self.loop.run_until_complete(self._serve())
-        finally:
-            self.loop.close()
-
-    async def _serve(self) -> None:
-        await self._stopping
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._close()
-        await self.loop.shutdown_asyncgens()
-
-
-class _Call(Generic[T]):
-    """One operation: `begin` and `cancel` are called in the loop, `serve` in the thread that waits for it."""
-
-    def __init__(self, operation: Coroutine[Any, Any, T]) -> None:
-        self.task: asyncio.Task[T] | None = None
-        self._operation = operation
-        self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-
-    def begin(self) -> None:
-        _post_to_caller.set(self._inbox.put)
-        self.task = asyncio.ensure_future(self._operation)
-        self.task.add_done_callback(self._ended)
-
-    def cancel(self) -> None:
-        if self.task is None:
-            self._operation.close()
-            self._inbox.put(None)
-        else:
-            self.task.cancel()
-
-    def serve(self, background: _BackgroundLoop) -> None:
-        """Do what the operation wants done in this thread, until it has ended."""
-        while True:
-            try:
-                work = self._inbox.get(timeout=_POLL_SECONDS)
-            except queue.Empty:
-                if not background.thread.is_alive():
-                    raise _closed() from None
-                continue
-            if work is None:
-                return
-            work()
-
-    def _ended(self, task: asyncio.Task[T]) -> None:
-        # Asking for the error keeps asyncio from reporting it when Ctrl-C hides it.
-        _ = task.cancelled() or task.exception()
-        self._inbox.put(None)
-
-
-def _closed() -> RuntimeError:
-    return RuntimeError("The client was closed while it was in use.")
+            work = inbox.get(timeout=_POLL_SECONDS)
+        except queue.Empty:
+            continue
+        if work is None:
+            return
+        work()

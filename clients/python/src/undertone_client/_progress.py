@@ -1,4 +1,4 @@
-"""How far a long operation has come: for a listener, and as a bar on the terminal."""
+"""Progress of long operations: for a listener, and as a progress bar."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LABELS = {"uploading": "Uploading", "queued": "Waiting", "processing": "Classif
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a recording has come."""
+    """The progress of one recording."""
 
     #: ``uploading``, ``queued``, ``processing`` or ``completed``.
     status: str
-    #: The share of the present status that is done, 0 to 1.
+    #: Progress within the current status, 0 to 1.
     progress: float
-    #: The request it is about; empty while it has no name yet.
+    #: The request; empty until the server has assigned an ID.
     request_id: str
-    #: Bytes sent so far; while uploading.
+    #: While uploading: bytes sent so far.
     sent_bytes: int | None = None
-    #: Bytes to send in all; while uploading.
+    #: While uploading: bytes to send in total.
     total_bytes: int | None = None
 
 
@@ -35,23 +35,24 @@ ProgressListener = Callable[[Progress], None]
 
 class Reporter:
     """
-    Passes progress on to the listener and the bar. A part that is sent again does not set it back.
+    Passes progress to the listener and the bar. Retried parts do not move it backwards.
 
-    Both are served in the caller's thread: a notebook shows what comes from others in the wrong place.
+    Both run in the caller's thread: a notebook shows the output of other threads in the wrong place.
     """
 
     def __init__(self, listener: ProgressListener | None, *, show: bool) -> None:
         self._listener = listener
-        self._show = show and _is_watched()
+        self._show = show and _is_interactive()
         self._bar: _Bar | None = None
         self._latest: Progress | None = None
 
     def report(self, progress: Progress) -> None:
-        """Pass it on."""
         call_back(lambda: self._report(progress))
 
-    def end(self) -> None:
-        """Leave the bar as it is; called however the operation ends."""
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
         call_back(self._close_bar)
 
     def _report(self, progress: Progress) -> None:
@@ -65,7 +66,7 @@ class Reporter:
             try:
                 self._listener(progress)
             except Exception:
-                # An error of the listener must not stop the upload.
+                # An error in the listener must not stop the upload.
                 logger.exception("on_progress raised an error.")
 
     def _close_bar(self) -> None:
@@ -85,12 +86,12 @@ class Reporter:
 
 
 class _Bar(tqdm):  # type: ignore[type-arg]
-    """A bar that has no thread to watch over it."""
+    """A bar without tqdm's monitor thread."""
 
     monitor_interval = 0
 
     def refresh_if_whole(self) -> None:
-        # tqdm draws ten times a second at most, and might leave the last one out.
+        # tqdm redraws at most ten times a second, and could skip the last update.
         if self.n >= (self.total or 0):
             self.refresh()
 
@@ -103,6 +104,6 @@ def _bar_for(progress: Progress) -> _Bar:
     return _Bar(total=progress.total_bytes, desc=label, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr)
 
 
-def _is_watched() -> bool:
-    """Whether somebody looks at stderr: at a terminal or in a notebook."""
+def _is_interactive() -> bool:
+    """Whether stderr is a terminal or a notebook."""
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""When to try again, and how long to wait before."""
+"""Which failures are retried, how often, and after which delay."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ._log import logger
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-#: The first wait in milliseconds, doubled with every retry up to the longest one.
+#: The first delay in milliseconds; it doubles with every retry up to the longest.
 FIRST_MS = 500
 LONGEST_MS = 10_000
 
-#: When the service asks for a longer wait than this, the caller decides.
+#: If Retry-After is longer than this, the error is raised instead.
 LONGEST_RETRY_AFTER_SECONDS = 60
 
-#: Short recordings are retried this often, and when they are many, for whom nobody waits.
+#: Retries of one short recording, and of each in a batch.
 DISCRETE_ATTEMPTS = 2
-MANY_ATTEMPTS = 10
+BATCH_ATTEMPTS = 10
 
 _CONFLICT = 409
 
@@ -34,32 +34,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RetryRule:
-    """Which failures may pass: the statuses, and the codes of failures without an answer."""
+    """Which failures are retried: by status, or by code if there was no response."""
 
     statuses: frozenset[int]
     codes: frozenset[str]
 
 
-#: Asynch calls can all be repeated without harm.
+#: All asynch calls are idempotent.
 ASYNCH_RETRIES = RetryRule(
     frozenset({408, 425, 429, 500, 502, 503, 504}), frozenset({"connection_failed", "timed_out", "etag_mismatch"})
 )
 
-#: Somebody waits for a discrete answer: only what is likely to pass within seconds is retried.
+#: Discrete calls are interactive: retry only what is likely to succeed within seconds.
 DISCRETE_RETRIES = RetryRule(frozenset({429, 502, 503, 504}), frozenset({"connection_failed"}))
 
 
 async def wait(milliseconds: int) -> None:
-    """Wait; every wait of this client passes through here."""
+    """Sleep. Every delay of this client goes through here, so that tests can replace it."""
     await asyncio.sleep(milliseconds / 1000)
 
 
 def retry_delay(retry: int, chance: float, retry_after_seconds: float | None = None) -> int:
     """
-    Give the milliseconds to wait before retry number `retry` (the first is 0).
+    Return the delay in milliseconds before retry number `retry` (the first is 0).
 
-    The wait is drawn from its upper half, so that clients that failed together do not come back together,
-    and is never shorter than Retry-After.
+    Exponential backoff with jitter over the upper half, so that clients that failed together do not retry together;
+    never shorter than Retry-After.
     """
     ceiling = min(float(LONGEST_MS), FIRST_MS * 2.0**retry)
     drawn = math.floor(ceiling * (0.5 + chance / 2) + 0.5)
@@ -67,7 +67,7 @@ def retry_delay(retry: int, chance: float, retry_after_seconds: float | None = N
 
 
 def parse_retry_after(header: str | None, now: float) -> int | None:
-    """Give the seconds asked for by a Retry-After header, which contains seconds or a date."""
+    """Return the seconds of a Retry-After header, which contains seconds or a date."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
         return int(text)
@@ -86,30 +86,29 @@ async def with_retries(
     pause: Callable[[int], Awaitable[None]] | None = None,
 ) -> T:
     """
-    Make an attempt, and again after a failure that may pass, until it succeeds or the retries are used up.
+    Call `attempt` until it succeeds, fails permanently, or the retries are used up.
 
-    The attempt is told which retry it is; the first attempt is 0. `pause` waits instead of `wait`.
+    `attempt` receives the number of the retry; the first attempt is 0. `pause` replaces `wait`.
     """
     for retry in itertools.count():
         try:
             return await attempt(retry)
         except Failure as failure:
             asked = failure.details.get("retry_after_seconds") or 0
-            if attempts == 0 or not may_pass(failure, rule):
+            if attempts == 0 or not is_retryable(failure, rule):
                 raise
             if retry >= attempts:
                 raise failure.with_note("after one retry" if attempts == 1 else f"after {attempts} retries") from None
             if asked > LONGEST_RETRY_AFTER_SECONDS:
-                raise failure.with_note(f"not retried: the service asks to wait {asked} seconds") from None
-            delay = retry_delay(retry, random.random(), asked)  # noqa: S311 - spreads load, guards nothing
+                raise failure.with_note(f"not retried: the service asked to wait {asked} seconds") from None
+            delay = retry_delay(retry, random.random(), asked)  # noqa: S311 - jitter, not security
             logger.warning("%s: %s Retry %d of %d in %d ms.", what, failure.message, retry + 1, attempts, delay)
         await (pause or wait)(delay)
-    raise AssertionError  # the count has no end
+    raise AssertionError  # unreachable
 
 
-def may_pass(failure: Failure, rule: RetryRule) -> bool:
-    """Tell whether the same call may succeed later."""
+def is_retryable(failure: Failure, rule: RetryRule) -> bool:
     status, code = failure.details.get("status"), failure.details.get("code")
-    # The same call with the same Idempotency-Key is still being answered.
+    # A call with the same Idempotency-Key is still running.
     is_running = status == _CONFLICT and failure.details.get("retry_after_seconds") is not None
     return not failure.is_final and (is_running or status in rule.statuses or code in rule.codes)

@@ -1,10 +1,11 @@
-"""Samples as the JSON form of the discrete interface wants them: mono, 44,100 Hz, 4.5 s from 0.5 s on."""
+"""Converts samples to the JSON input of the discrete endpoint: mono, 44,100 Hz, 4.5 s from 0.5 s on."""
 
 from __future__ import annotations
 
 import json
 import math
 import operator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ._optional import optional
@@ -25,41 +26,38 @@ _MIN_RATE, _MAX_RATE = 8_000, 192_000
 _MIN_SECONDS, _MAX_SECONDS, _TOLERANCE = 4, 10, 0.05
 _MAX_MAGNITUDE = 2
 
-#: Half the width of the filter in zero crossings, and the shape of its window: about 100 dB.
+#: Half the filter width in zero crossings, and the Kaiser window's beta: about 100 dB of attenuation.
 _CROSSINGS = 48
 _BETA = 10.0
-#: The filter falls off just below half the lower of the two rates.
+#: Cutoff relative to half the lower of the two rates.
 _ROLLOFF = 0.95
 _BLOCK = 4096
 
 
 def prepare(file_path: Recording) -> npt.NDArray[np.float32]:
     """
-    Give a short WAV file's samples as the service's JSON form wants them: a numpy array of float32.
+    Read a short WAV file as the samples that the service's JSON input expects: a float32 numpy array.
 
-    Mono, 44,100 a second, from 0.5 s on, 4.5 s long: the first 198,450 of them. A recording of less than 5
-    seconds is taken from further ahead, so that as much as there is of the 4.5 seconds is kept. Needs numpy.
+    Mono, 44,100 Hz, 4.5 s from 0.5 s on: 198,450 samples. A recording of less than 5 seconds starts earlier, to
+    keep as much of the 4.5 seconds as possible. Needs numpy.
     """
     optional("numpy", "prepare")
-    source = open_source(file_path, max_bytes=1024**3)
-    try:
+    with closing(open_source(file_path, max_bytes=1024**3)) as source:
         samples, rate = read_wav(source.file)
-    finally:
-        source.close()
     prepared: npt.NDArray[np.float32] = prepare_samples(samples, rate)
     return prepared
 
 
 def prepare_samples(samples: Any, sample_rate: Any) -> Any:
-    """Prepare samples in memory in the same way. What is prepared already stays as it is."""
+    """Convert samples in memory the same way. Samples that are already converted stay unchanged."""
     np = optional("numpy", "samples")
     rate = _checked_rate(sample_rate)
     mono = _mono(np, samples)
     seconds = len(mono) / rate
     if not _MIN_SECONDS - _TOLERANCE <= seconds <= _MAX_SECONDS + _TOLERANCE:
         raise ConfigError(
-            f"These samples make {seconds:.2f} seconds: give {_MIN_SECONDS} to {_MAX_SECONDS} seconds; "
-            "longer recordings are for asynch.classify."
+            f"These samples are {seconds:.2f} seconds long: give {_MIN_SECONDS} to {_MAX_SECONDS} seconds. "
+            "For longer recordings use asynch.classify."
         )
     wrong = np.flatnonzero(~(np.abs(mono) <= _MAX_MAGNITUDE))
     if len(wrong):
@@ -73,14 +71,14 @@ def prepare_samples(samples: Any, sample_rate: Any) -> Any:
 
 
 def samples_as_json(samples: Any, sample_rate: Any) -> bytes:
-    """Prepare samples and write them in the documented form: a JSON string that contains a JSON object."""
-    # Seven places are finer than 24 bits, and a third of what all digits would take.
+    """Convert samples and encode them as the API documents: a JSON string that contains a JSON object."""
+    # Seven decimals are finer than 24 bits, in a third of the bytes of full precision.
     numbers = [round(number, 7) for number in prepare_samples(samples, sample_rate).tolist()]
     return json.dumps(json.dumps({"payload": [numbers]})).encode()
 
 
 def resample(samples: Any, rate: int, start: int, count: int) -> Any:
-    """Give `count` samples at 44,100 Hz from number `start` on, by a windowed sinc with exact phases."""
+    """Return `count` samples at 44,100 Hz from index `start` on: a polyphase windowed sinc."""
     np = optional("numpy", "samples")
     common = math.gcd(rate, RATE)
     up, down = RATE // common, rate // common
@@ -92,17 +90,17 @@ def resample(samples: Any, rate: int, start: int, count: int) -> Any:
     out = np.empty(count)
     for at in range(0, count, _BLOCK):
         position = (start + np.arange(at, min(at + _BLOCK, count))) * down
-        # Input number i is at i + half of the padded samples, so this window is centred on the position.
+        # Input i is at i + half in the padded array, so this window is centred on the position.
         seen = windows[position // up + 1]
         out[at : at + _BLOCK] = np.einsum("nt,nt->n", seen, kernels[position % up])
     return out
 
 
 def _kernels(np: Any, phases: int, half: int, cutoff: float) -> Any:
-    """One filter for each place an output can have between two inputs; each lets a constant through as it is."""
+    """Return one filter per phase, each with unit gain at 0 Hz."""
     taps = np.arange(1 - half, half + 1)
     distance = taps[None, :] - (np.arange(phases) / phases)[:, None]
-    # Kaiser's window from a table: exact to 130 dB, and much quicker than as many Bessel functions.
+    # The Kaiser window from a table: accurate to 130 dB, and much faster than evaluating Bessel functions.
     places = np.linspace(0, 1, 8193)
     window = np.interp(np.abs(distance) / half, places, np.i0(_BETA * np.sqrt(1 - places**2)))
     kernels = np.sinc(distance * cutoff) * window
@@ -112,13 +110,13 @@ def _kernels(np: Any, phases: int, half: int, cutoff: float) -> Any:
 def _mono(np: Any, samples: Any) -> Any:
     array = np.asarray(samples)
     if array.ndim not in (1, 2) or array.dtype.kind not in "iuf":
-        raise ConfigError("samples must be an array of numbers with one dimension, or two for several channels.")
+        raise ConfigError("samples must be a numeric array with one dimension, or two for several channels.")
     if array.dtype.kind == "u":
         middle = 2.0 ** (array.dtype.itemsize * 8 - 1)
         array = (array - middle) / middle
     elif array.dtype.kind == "i":
         array = array / 2.0 ** (array.dtype.itemsize * 8 - 1)
-    if array.ndim == 2:  # noqa: PLR2004 - there are fewer channels than samples, whichever comes first
+    if array.ndim == 2:  # noqa: PLR2004 - the shorter axis is the channels
         array = array.mean(axis=int(np.argmin(array.shape)))
     return array.astype(np.float64)
 
@@ -127,7 +125,7 @@ def _checked_rate(sample_rate: Any) -> int:
     try:
         rate = None if isinstance(sample_rate, bool) else operator.index(sample_rate)
     except TypeError:
-        # Libraries give whole rates as floats, too.
+        # Some libraries return whole rates as floats.
         rate = int(sample_rate) if isinstance(sample_rate, float) and sample_rate.is_integer() else None
     if rate is None or not _MIN_RATE <= rate <= _MAX_RATE:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""A recording of known length whose bytes can be read in any order and more than once."""
+"""Recordings as seekable files of known length, whatever the caller passes in."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import stat
 import tempfile
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, BinaryIO, Union, cast
 
 from ._failure import Failure
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 #: A recording: the path of a file, its bytes, or a binary file that is open.
 Recording = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, BinaryIO]
 
-#: Recordings are read in pieces of this size: large enough to be quick, small enough to be nothing.
+#: Read size.
 PIECE_BYTES = 256 * 1024
 
 DISCRETE_MAX_BYTES = 32 * 1024 * 1024
@@ -31,37 +32,35 @@ _NAMELESS = "recording"
 
 
 class Source:
-    """Keeps the file open: when it is renamed or replaced meanwhile, this is still the recording we began with."""
+    """Keeps the file open, so that renaming or replacing it does not change what is read."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
         self.file = file
-        # Threads share the file's one position.
+        # Threads share the file position.
         self._lock = threading.Lock()
         self._before = self._state()
         self.size = self._before[0]
 
     def pieces(self, start: int, end: int) -> Iterator[bytes]:
-        """Read the bytes from `start` up to `end`."""
         while start < end:
             with self._lock:
                 self.file.seek(start)
                 piece = self.file.read(min(PIECE_BYTES, end - start))
             if not piece:
-                raise _changed("became shorter")
+                raise _changed("shrank")
             yield piece
             start += len(piece)
 
     def verify(self) -> None:
-        """Fail when the recording has changed since it was opened."""
+        """Raise if the recording has changed since it was opened."""
         size, written = self._state()
         if size != self._before[0]:
-            raise _changed("became shorter" if size < self._before[0] else "grew")
+            raise _changed("shrank" if size < self._before[0] else "grew")
         if written != self._before[1]:
             raise _changed("was written to")
 
     def close(self) -> None:
-        """Close the file."""
         self.file.close()
 
     def _state(self) -> tuple[int, int]:
@@ -72,7 +71,7 @@ class Source:
 
 
 def open_source(recording: Recording, max_bytes: int) -> Source:
-    """Open any recording. A stream is first copied into a temporary file, because its length is not known yet."""
+    """Open a recording. A stream is copied to a temporary file first, because its length is unknown."""
     if isinstance(recording, (bytes, bytearray, memoryview)):
         return Source(io.BytesIO(recording), _NAMELESS)
     if isinstance(recording, (str, os.PathLike)):
@@ -80,37 +79,33 @@ def open_source(recording: Recording, max_bytes: int) -> Source:
     if callable(getattr(recording, "read", None)):
         name = getattr(recording, "name", None)
         return _spool(recording, base_name(name) if isinstance(name, str) else _NAMELESS, max_bytes)
-    raise ConfigError("There is no recording: give the path of a file, its bytes, or an open binary file.")
+    raise ConfigError("Not a recording: give the path of a file, its bytes, or an open binary file.")
 
 
 def read_whole(recording: Recording) -> tuple[str, bytes]:
-    """Read a short recording: its name and its bytes."""
-    source = open_source(recording, DISCRETE_MAX_BYTES)
-    try:
+    """Read a short recording; return its name and its bytes."""
+    with closing(open_source(recording, DISCRETE_MAX_BYTES)) as source:
         if source.size > DISCRETE_MAX_BYTES:
             raise too_large(DISCRETE_MAX_BYTES)
         return source.name, b"".join(source.pieces(0, source.size))
-    finally:
-        source.close()
 
 
 def base_name(path: str) -> str:
-    """Give the last part of a path, cut to the length the service accepts."""
+    """Return the last component of a path, cut to the length that the service accepts."""
     names = [name for name in re.split(r"[\\/]", path) if name]
     return names[-1][:MAX_NAME_LENGTH] if names else _NAMELESS
 
 
 def too_large(max_bytes: int) -> Failure:
-    """Say how large a recording may be."""
     return Failure(
-        f"The recording is larger than {max_bytes // 1024**2} MiB, which is the most the service accepts here.",
+        f"The recording is larger than {max_bytes // 1024**2} MiB, the maximum for this operation.",
         code="file_too_large",
     )
 
 
 def _open_path(path: str, max_bytes: int) -> Source:
     try:
-        if stat.S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 - a pipe must not be opened to be looked at
+        if stat.S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 - opening a pipe would block
             raise IsADirectoryError
         file = open(path, "rb")  # noqa: PTH123, SIM115 - the source closes it
     except (OSError, ValueError) as error:
@@ -133,7 +128,7 @@ def _spool(stream: Any, name: str, max_bytes: int) -> Source:
 
 
 class _Limited:
-    """Reads bytes, and no more of them than the service accepts."""
+    """A reader that raises when the service's limit is exceeded."""
 
     def __init__(self, stream: Any, max_bytes: int) -> None:
         self._stream = stream
@@ -143,7 +138,7 @@ class _Limited:
     def read(self, size: int = -1, /) -> bytes:
         piece = self._stream.read(size)
         if not isinstance(piece, bytes):
-            raise ConfigError('The file yields text: open it with the mode "rb".')
+            raise ConfigError('The file returns text: open it with mode "rb".')
         self._read += len(piece)
         if self._read > self._max_bytes:
             raise too_large(self._max_bytes)
@@ -152,7 +147,7 @@ class _Limited:
 
 def _changed(how: str) -> Failure:
     return Failure(
-        f"The file {how} while it was being read. Start again when nothing writes to it.", code="file_changed"
+        f"The file {how} while it was being read. Try again when no program is writing to it.", code="file_changed"
     )
 
 
@@ -162,5 +157,5 @@ def _why(error: Exception) -> str:
     if isinstance(error, IsADirectoryError):
         return "it is a folder, not a file"
     if isinstance(error, PermissionError):
-        return "this user may not read it"
+        return "permission denied"
     return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""Sends a recording in parts, several at a time, and has the service put them together."""
+"""Uploads a recording, in concurrent parts or in one request."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable
 
-from ._answers import read_json, refusal
 from ._failure import Failure, failing_as
 from ._log import logger
-from ._open import (
+from ._open_upload import (
     OpenUpload,
     Part,
     RecordingSettings,
     UploadSettings,
-    ask_what_arrived,
-    continue_upload,
+    fetch_status,
     idempotency_key,
     initiate,
     is_etag_of,
     plan_parts,
+    resume_upload,
 )
 from ._progress import Progress
-from ._retry import ASYNCH_RETRIES, may_pass, with_retries
+from ._responses import error_response, read_json
+from ._retry import ASYNCH_RETRIES, is_retryable, with_retries
 from ._urls import join_url
 from .errors import UploadFailedError
 
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._source import Source
 
-#: A part that makes no progress for this long, or gets no answer, is cut off and sent again.
+#: Inactivity timeout of a part; it is then retried.
 _PART_TIMEOUT_SECONDS = 120
 
-#: An address that stops working sooner than this is renewed before a part is sent to it.
-_ADDRESS_MARGIN_SECONDS = 60
+#: A URL that expires sooner than this is renewed before it is used.
+_EXPIRY_MARGIN_SECONDS = 60
 
-#: A cancelled upload may take the caller this much more time, no longer.
-_CANCEL_TIMEOUT_SECONDS = 5
+#: Maximum time to delete a failed upload, while the caller waits for the error.
+_DELETE_TIMEOUT_SECONDS = 5
 
 _OK = 200
 
 
 async def upload_source(session: Session, source: Source, settings: UploadSettings, reporter: Reporter) -> str:
     """
-    Send it all and return the request's identifier.
+    Upload all parts and return the request_id.
 
-    An upload that is interrupted stays on the service, to be continued; one that can never succeed is deleted.
+    An interrupted upload stays on the service and can be resumed; one that can never succeed is deleted.
     """
-    opened = await (initiate if settings.resume is None else continue_upload)(session, source, settings)
+    opened = await (initiate if settings.resume is None else resume_upload)(session, source, settings)
     if opened is None:
         return str(settings.resume)
     try:
@@ -67,13 +67,13 @@ async def upload_source(session: Session, source: Source, settings: UploadSettin
                 source.verify()
                 await _complete(session, sender, opened.parts, settings)
             except Failure as failure:
-                if not may_pass(failure, ASYNCH_RETRIES):
-                    await _cancel(session, opened.request_id)
+                if not is_retryable(failure, ASYNCH_RETRIES):
+                    await _delete(session, opened.request_id)
                     raise
-                _tell_how_to_continue(opened.request_id)
+                _log_how_to_resume(opened.request_id)
                 raise
     except (asyncio.CancelledError, KeyboardInterrupt):
-        _tell_how_to_continue(opened.request_id)
+        _log_how_to_resume(opened.request_id)
         raise
     logger.info("Request %s: %d parts sent.", opened.request_id, len(opened.parts))
     return opened.request_id
@@ -82,23 +82,25 @@ async def upload_source(session: Session, source: Source, settings: UploadSettin
 async def submit_source(
     session: Session, source: Source, recording: RecordingSettings, max_retries: int, reporter: Reporter
 ) -> str:
-    """Send a whole recording in one call; when that breaks off, the service keeps nothing."""
+    """Send a recording in one request. If it fails, the service keeps nothing."""
     (whole,) = plan_parts(source.size, source.size or 1)
     url = join_url(session.config.asynch_url, "/requests", recording.query(source.name))
     headers = {**_body_headers(whole), **idempotency_key()}
-    body = _Body(source, lambda sent: reporter.report(Progress("uploading", sent / source.size, "", sent, source.size)))
+
+    def report(sent: int) -> None:
+        reporter.report(Progress("uploading", sent / source.size, "", sent, source.size))
 
     async def attempt(_retry: int) -> httpx.Response:
-        content = body.pieces(whole, hashlib.md5(usedforsecurity=False))
-        answer = await session.call("POST", url, timeout=_PART_TIMEOUT_SECONDS, headers=headers, content=content)
+        content = _body(source, whole, hashlib.md5(usedforsecurity=False), report)
+        response = await session.call("POST", url, timeout=_PART_TIMEOUT_SECONDS, headers=headers, content=content)
         source.verify()
-        return answer
+        return response
 
-    answer = await with_retries("Sending the recording", max_retries, ASYNCH_RETRIES, attempt)
-    return read_json(answer, url, lambda value: str(value["request_id"]))
+    response = await with_retries("Sending the recording", max_retries, ASYNCH_RETRIES, attempt)
+    return read_json(response, url, lambda value: str(value["request_id"]))
 
 
-def _tell_how_to_continue(request_id: str) -> None:
+def _log_how_to_resume(request_id: str) -> None:
     logger.warning(
         "The upload was interrupted. Continue it within 24 hours with asynch.upload(..., resume=%r), "
         "or delete it with asynch.delete.",
@@ -110,30 +112,24 @@ def _body_headers(part: Part) -> dict[str, str]:
     return {"content-length": str(part.end - part.start), "content-type": "application/octet-stream"}
 
 
-class _Body:
-    """Reads a part of the recording as it is sent, and tells how far it is."""
+async def _body(source: Source, part: Part, md5: Any, on_sent: Callable[[int], None]) -> AsyncIterator[bytes]:
+    """Read a part while it is sent, hash it, and report the bytes sent."""
+    pieces = source.pieces(part.start, part.end)
+    sent = 0
 
-    def __init__(self, source: Source, on_sent: Callable[[int], None]) -> None:
-        self._source = source
-        self._on_sent = on_sent
+    def read() -> bytes | None:
+        piece = next(pieces, None)
+        md5.update(piece or b"")
+        return piece
 
-    async def pieces(self, part: Part, md5: Any) -> AsyncIterator[bytes]:
-        pieces = self._source.pieces(part.start, part.end)
-        sent = 0
-
-        def read() -> bytes | None:
-            piece = next(pieces, None)
-            md5.update(piece or b"")
-            return piece
-
-        while (piece := await asyncio.to_thread(read)) is not None:
-            yield piece
-            sent += len(piece)
-            self._on_sent(sent)
+    while (piece := await asyncio.to_thread(read)) is not None:
+        yield piece
+        sent += len(piece)
+        on_sent(sent)
 
 
 class _PartSender:
-    """Sends parts, several at a time, and keeps their ETags."""
+    """Sends parts concurrently and collects their ETags."""
 
     def __init__(
         self, session: Session, source: Source, opened: OpenUpload, settings: UploadSettings, reporter: Reporter
@@ -151,7 +147,7 @@ class _PartSender:
                 self._report(part, part.end - part.start)
 
     async def send(self, parts: Sequence[Part]) -> None:
-        """Send them all; the first one that fails stops the others."""
+        """Send parts; the first failure cancels the others."""
         waiting = deque(parts)
         count = min(self._session.config.max_threads, len(parts))
         workers = [asyncio.ensure_future(self._work(waiting)) for _ in range(count)]
@@ -176,33 +172,32 @@ class _PartSender:
         )
 
     async def _attempt(self, part: Part) -> str:
-        """Send one part; return its ETag when it is acknowledged as what was sent."""
-        url = await self._address_of(part)
+        """Send one part, verify its ETag and return it."""
+        url = await self._url_of(part)
         md5 = hashlib.md5(usedforsecurity=False)
-        body = _Body(self._source, lambda sent: self._report(part, sent)).pieces(part, md5)
-        answer = await self._session.send(
+        body = _body(self._source, part, md5, lambda sent: self._report(part, sent))
+        response = await self._session.send(
             "PUT", url, timeout=_PART_TIMEOUT_SECONDS, headers=_body_headers(part), content=body
         )
-        if answer.status_code != _OK:
-            raise refusal(answer, url)
+        if response.status_code != _OK:
+            raise error_response(response, url)
         self._source.verify()
-        etag: str | None = answer.headers.get("etag")
-        # One without an ETag (some proxies drop it) is accepted for now: the service compares our MD5s with
-        # what it has before it accepts the whole.
+        etag: str | None = response.headers.get("etag")
+        # Some proxies drop the ETag. Our MD5 is enough: the service compares it when the upload is completed.
         if etag is None:
             return f'"{md5.hexdigest()}"'
-        # S3 with a key of AWS KMS: the ETag is not the MD5 of what was sent.
-        has_own_etags = answer.headers.get("x-amz-server-side-encryption", "").startswith("aws:kms")
+        # With SSE-KMS on S3 the ETag is not the MD5.
+        has_own_etags = response.headers.get("x-amz-server-side-encryption", "").startswith("aws:kms")
         if not (has_own_etags or is_etag_of(etag, md5.hexdigest())):
-            raise Failure(f"Part {part.number} arrived damaged.", status=_OK, code="etag_mismatch")
+            raise Failure(f"Part {part.number} was corrupted in transit.", status=_OK, code="etag_mismatch")
         return etag
 
-    async def _address_of(self, part: Part) -> str:
+    async def _url_of(self, part: Part) -> str:
         known = self._urls.get(part.number)
-        if known is None or known.expires_at < time.time() + _ADDRESS_MARGIN_SECONDS:
-            self._urls = (await ask_what_arrived(self._session, self._opened.request_id)).urls
+        if known is None or known.expires_at < time.time() + _EXPIRY_MARGIN_SECONDS:
+            self._urls = (await fetch_status(self._session, self._opened.request_id)).urls
         if part.number not in self._urls:
-            raise Failure(f"The service gave no address for part {part.number}.", code="invalid_answer")
+            raise Failure(f"The service returned no URL for part {part.number}.", code="invalid_answer")
         return self._urls[part.number].url
 
     def _report(self, part: Part, sent: int) -> None:
@@ -212,13 +207,13 @@ class _PartSender:
 
 
 async def _complete(session: Session, sender: _PartSender, parts: Sequence[Part], settings: UploadSettings) -> None:
-    """Complete; parts that the service names as missing or wrong are sent once more and it is asked again."""
+    """Complete the upload, resending parts that the service reports as missing or wrong."""
     url = join_url(session.config.asynch_url, "/upload/complete")
     headers = {"content-type": "application/json"}
     for rounds_left in range(settings.max_retries, -1, -1):
         body = json.dumps(sender.completion()).encode()
         try:
-            answer = await session.call_with_retries(
+            response = await session.call_with_retries(
                 "Completing the upload", "POST", url, headers=headers, content=body
             )
         except Failure as failure:
@@ -227,17 +222,17 @@ async def _complete(session: Session, sender: _PartSender, parts: Sequence[Part]
             again = [part for part in parts if part.number in named]
             if not again or rounds_left == 0:
                 raise
-            logger.warning("Parts %s did not arrive whole: sending them again.", sorted(named))
+            logger.warning("Parts %s are missing or corrupted: sending them again.", sorted(named))
         else:
-            read_json(answer, url, lambda value: value["status"])
+            read_json(response, url, lambda value: value["status"])
             return
         await sender.send(again)
 
 
-async def _cancel(session: Session, request_id: str) -> None:
-    """Delete the request as well as possible: it expires by itself in any case."""
+async def _delete(session: Session, request_id: str) -> None:
+    """Try to delete the request; otherwise it expires."""
     url = join_url(session.config.asynch_url, f"/requests/{request_id}")
     try:
-        await session.call("DELETE", url, timeout=_CANCEL_TIMEOUT_SECONDS)
+        await session.call("DELETE", url, timeout=_DELETE_TIMEOUT_SECONDS)
     except Failure as failure:
         logger.warning("Request %s could not be deleted: %s", request_id, failure.message)

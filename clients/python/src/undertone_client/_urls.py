@@ -1,4 +1,4 @@
-"""Addresses: joined, extended, and as they may stand in a log."""
+"""URLs: join, add a query, and redact for logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QueryValue = Union[str, int, None]
 
 
 def with_query(address: str, query: Mapping[str, QueryValue]) -> str:
-    """Add query parameters to an address; those it has already stay."""
+    """Add query parameters to a URL, keeping its existing ones."""
     scheme, host, path, old, _ = urlsplit(address)
     added = {name: str(value) for name, value in query.items() if value is not None}
     if added:
@@ -23,25 +23,25 @@ def with_query(address: str, query: Mapping[str, QueryValue]) -> str:
 
 
 def join_url(base: str, path: str, query: Mapping[str, QueryValue] | None = None) -> str:
-    """Join a path to a base address, however many slashes the base ends in."""
+    """Join a path to a base URL, with or without trailing slashes."""
     parts = urlsplit(base)
     return with_query(urlunsplit(parts._replace(path=parts.path.rstrip("/") + path)), query or {})
 
 
 def models_url(asynch_url: str) -> str:
-    """Find the list of models, which is next to the asynch interface."""
+    """Return the URL of the model list, a sibling of the asynch interface."""
     parts = urlsplit(asynch_url)
     parent = parts.path.rstrip("/").rpartition("/")[0]
     return with_query(urlunsplit(parts._replace(path=f"{parent}/models")), {})
 
 
 def without_query(address: str) -> str:
-    """Give an address as it may stand in a log or an error: the query can contain signatures and tokens."""
+    """Drop the query, for logs and errors: it can contain signatures and tokens."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether an address is one of this machine."""
+    """Whether a URL points to this machine."""
     host = urlsplit(address).hostname or ""
     return re.fullmatch(r"(.+\.)?localhost|127(\.\d+){3}|0\.0\.0\.0|::1?", host) is not None

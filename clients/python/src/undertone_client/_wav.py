@@ -1,4 +1,4 @@
-"""Reads WAV files: PCM of 8 to 32 bits and floats, any number of channels, mixed down to one."""
+"""Reads WAV files: PCM of 8 to 32 bits or floats, any number of channels, mixed to mono."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .errors import ConfigError
 
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 
-#: What is described may be longer than what is read: ten seconds are all that is ever needed.
+#: Maximum read, whatever the header says: no more than ten seconds are needed.
 _MAX_BYTES = 32 * 1024 * 1024
 
 
 def read_wav(file: BinaryIO) -> tuple[Any, int]:
-    """Give the samples, mono, from -1 to 1, and the sample rate."""
+    """Return the samples, mono, from -1 to 1, and the sample rate."""
     riff, _, wave = struct.unpack("<4sI4s", _exactly(file, 12))
     if (riff, wave) != (b"RIFF", b"WAVE"):
         raise _unreadable("this is not a WAV file")
@@ -30,7 +30,7 @@ def read_wav(file: BinaryIO) -> tuple[Any, int]:
         else:
             file.seek(size + size % 2, 1)
     if form is None:
-        raise _unreadable("its data come before their description")
+        raise _unreadable("its data chunk comes before its format chunk")
     encoding, channels, rate, bits = form
     frame = channels * bits // 8
     data = file.read(min(size, _MAX_BYTES))
@@ -40,14 +40,14 @@ def read_wav(file: BinaryIO) -> tuple[Any, int]:
 
 def _read_format(chunk: bytes) -> tuple[int, int, int, int]:
     if len(chunk) < 16:  # noqa: PLR2004
-        raise _unreadable("its description is too short")
+        raise _unreadable("its format chunk is too short")
     encoding, channels, rate, _, _, bits = struct.unpack("<HHIIHH", chunk[:16])
     if encoding == _EXTENSIBLE and len(chunk) >= 26:  # noqa: PLR2004 - the real encoding begins a GUID there
         encoding = struct.unpack("<H", chunk[24:26])[0]
     if (encoding, bits) not in ((_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)):
-        raise _unreadable(f"its encoding (number {encoding}, {bits} bits) is not one of PCM or floats")
+        raise _unreadable(f"its encoding (number {encoding}, {bits} bits) is neither PCM nor float")
     if channels == 0 or rate == 0:
-        raise _unreadable("it describes no channels, or no rate")
+        raise _unreadable("its channel count or sample rate is zero")
     return encoding, channels, rate, bits
 
 
@@ -67,13 +67,13 @@ def _decode(data: bytes, encoding: int, bits: int) -> Any:
 def _exactly(file: BinaryIO, size: int) -> bytes:
     data = file.read(size)
     if len(data) < size:
-        raise _unreadable("it ends too early")
+        raise _unreadable("the file is truncated")
     return data
 
 
 def _unreadable(why: str) -> ConfigError:
     return ConfigError(
-        f"The samples of this file cannot be read: {why}. Send the file itself with discrete.emotions(file_path): "
-        "the service reads more formats than this.",
+        f"Cannot read the samples of this file: {why}. Send the file itself with discrete.emotions(file_path): "
+        "the service supports more formats.",
         "unreadable_audio",
     )

@@ -1,4 +1,4 @@
-"""Live audio over a WebSocket: samples are written, predictions are read. `stream` is the same for those who block."""
+"""Live audio over a WebSocket: write samples, read predictions. `stream` is the synchronous version."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Callable, Union
 
 import httpx
 
-from ._answers import no_answer, refusal
 from ._checks import STREAM_NUMBERS, model_problem, number_problem, raise_if_any
 from ._failure import Failure, failing_as
 from ._log import logger
 from ._optional import optional
 from ._portal import call_back
+from ._responses import error_response, no_response
 from ._retry import ASYNCH_RETRIES, with_retries
 from ._urls import join_url
 from .errors import RequestFailedError
-from .results import StreamPrediction
+from .timeline import StreamPrediction
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
     Pieces = Union[Iterable[bytes], AsyncIterable[bytes]]
 
-#: How samples can be written, and the bytes of each.
+#: Supported encodings, and their bytes per sample.
 ENCODINGS = {"pcm_s16le": 2, "pcm_f32le": 4, "mulaw": 1, "alaw": 1}
 
 _PROTOCOL = "undertone.v1"
 _OPEN_SECONDS = 10
 _CLOSE_SECONDS = 2
 
-#: The server closed because of what was sent, or because the key was revoked: connecting again would not help.
+#: Close codes for invalid data or a revoked key: reconnecting would not help.
 _FINAL_CLOSES = frozenset({1007, 1008, 1009})
 
-# The library logs headers, and the key is one of them.
+# websockets logs headers, including the key.
 _silent = logging.getLogger("undertone_client.websocket")
 _silent.setLevel(logging.CRITICAL + 1)
 
@@ -48,8 +48,8 @@ class AsyncEmotionStream:
     """
     Live audio: write samples, and read an emotion every few seconds.
 
-    A connection that breaks is made again when the next samples are written, with growing pauses; that is logged as a
-    warning. What was on its way then is lost, and times go on counting what was written.
+    If the connection breaks, the next write reconnects, with increasing delays, and a warning is logged. Audio in
+    flight is lost; timestamps still count it.
 
     >>> async with client.stream(sample_rate=16_000) as stream:
     ...     async for prediction in stream.feed(microphone):
@@ -67,7 +67,6 @@ class AsyncEmotionStream:
         interval: int,
         on_reconnect: Callable[[], object] | None,
     ) -> None:
-        """Check the settings. The connection is made with the first samples."""
         session.config.require_ready()
         raise_if_any(
             [
@@ -99,7 +98,7 @@ class AsyncEmotionStream:
         self._connecting = asyncio.Lock()
         self._connected_before = False
         self._written = 0
-        # The rest of a frame whose beginning went with a broken connection: it would shift all others.
+        # Bytes to skip after reconnecting: the rest of a frame whose start was lost would misalign all others.
         self._skip = 0
         self._predictions: list[StreamPrediction] = []
         self._news = asyncio.Event()
@@ -108,7 +107,7 @@ class AsyncEmotionStream:
         self._error: BaseException | None = None
 
     async def write(self, samples: bytes) -> None:
-        """Send raw samples, in pieces of any size. Returns when there is room for more."""
+        """Send raw samples, in pieces of any size. Waits while the send buffer is full."""
         data = bytes(samples)
         while True:
             with failing_as(RequestFailedError):
@@ -116,14 +115,14 @@ class AsyncEmotionStream:
             try:
                 await connection.send(data[self._skip :])
             except self._websockets.ConnectionClosed:
-                await self._settled()
+                await self._disconnected()
                 continue
             self._skip = max(0, self._skip - len(data))
             self._written += len(data)
             return
 
     async def end(self) -> None:
-        """Say that there is no more: the last prediction comes, then the iteration ends."""
+        """Signal the end of the audio: the last prediction arrives, then the iteration ends."""
         if self._ending or self._ended:
             return
         self._ending = True
@@ -133,15 +132,15 @@ class AsyncEmotionStream:
         try:
             await self._connection.send(json.dumps({"type": "end"}))
         except self._websockets.ConnectionClosed:
-            await self._settled()
+            await self._disconnected()
 
     async def close(self) -> None:
-        """End at once, without the last prediction."""
+        """Close immediately, without the last prediction."""
         self._finish()
-        await self._settled()
+        await self._disconnected()
 
     async def feed(self, pieces: Pieces) -> AsyncIterator[StreamPrediction]:
-        """Write pieces, from an iterable of either kind, to their end, and give the predictions as they come."""
+        """Write all pieces of an iterable or async iterable, and yield predictions as they arrive."""
         writer = asyncio.create_task(self._write_all(pieces))
         try:
             async for prediction in self:
@@ -152,11 +151,9 @@ class AsyncEmotionStream:
             await self.close()
 
     def __aiter__(self) -> AsyncIterator[StreamPrediction]:
-        """Give the predictions as they come, until the stream has ended."""
         return self
 
     async def __anext__(self) -> StreamPrediction:
-        """Wait for the next prediction."""
         prediction = await self.read()
         if prediction is None:
             raise StopAsyncIteration
@@ -174,11 +171,9 @@ class AsyncEmotionStream:
         return None
 
     async def __aenter__(self) -> AsyncEmotionStream:
-        """Use it in an `async with` block."""
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
-        """Close the connection at the end of the block."""
         await self.close()
 
     async def _write_all(self, pieces: Pieces) -> None:
@@ -187,7 +182,7 @@ class AsyncEmotionStream:
                 async for piece in pieces:
                     await self.write(piece)
             else:
-                # The next piece of a microphone takes its time.
+                # Waiting for a microphone blocks.
                 source = iter(pieces)
                 while (part := await asyncio.to_thread(lambda: next(source, None))) is not None:
                     await self.write(part)
@@ -196,7 +191,7 @@ class AsyncEmotionStream:
             self._finish(error)
 
     async def _connected(self) -> Any:
-        """Give the connection, made anew where there is none."""
+        """Return the connection; connect if there is none."""
         async with self._connecting:
             if self._ended:
                 raise self._error or RequestFailedError("The stream has ended.", code="stream_ended")
@@ -206,9 +201,9 @@ class AsyncEmotionStream:
                 attempts = self._session.config.retry_attempts
                 connection = await with_retries("Streaming", attempts, ASYNCH_RETRIES, lambda _retry: self._open())
             except Failure as failure:
-                self._finish(_public(failure))
+                self._finish(failure.as_error(RequestFailedError))
                 raise
-            if self._ended:  # closed in the meantime
+            if self._ended:  # closed while connecting
                 await connection.close()
                 raise RequestFailedError("The stream has ended.", code="stream_ended")
             self._skip = -self._written % self._frame_bytes
@@ -216,14 +211,14 @@ class AsyncEmotionStream:
             self._connection = connection
             self._receiver = asyncio.create_task(self._receive(connection, offset))
             if self._connected_before:
-                logger.warning("The stream is connected again.")
+                logger.warning("The stream has reconnected.")
                 if self._on_reconnect is not None:
                     call_back(self._on_reconnect)
             self._connected_before = True
             return connection
 
     async def _open(self) -> Any:
-        """Make one attempt at a connection."""
+        """Try to connect once."""
         url = self._http_url
         try:
             connection = await self._client.connect(
@@ -236,14 +231,14 @@ class AsyncEmotionStream:
                 logger=_silent,
             )
         except self._websockets.InvalidStatus as error:
-            said = error.response
-            answer = httpx.Response(
-                said.status_code, headers=list(said.headers.raw_items()), content=bytes(said.body or b"")
+            raw = error.response
+            response = httpx.Response(
+                raw.status_code, headers=list(raw.headers.raw_items()), content=bytes(raw.body or b"")
             )
-            raise refusal(answer, url) from error
+            raise error_response(response, url) from error
         except (OSError, asyncio.TimeoutError, self._websockets.WebSocketException) as error:
-            failure = no_answer("GET", url, error)
-            # It was there a moment ago: it will be back.
+            failure = no_response("GET", url, error)
+            # A server that was running before is probably restarting.
             failure.is_final = failure.is_final and not self._connected_before
             raise failure from error
         return connection
@@ -264,20 +259,20 @@ class AsyncEmotionStream:
         except self._websockets.ConnectionClosed:
             pass
         except (KeyError, TypeError, ValueError, AttributeError):
-            reason = Failure("The server answered, but not as this service does: is the address right?")
-            self._finish(_public(reason))
+            reason = Failure("The server sent a message that is not from this service. Check the address.")
+            self._finish(reason.as_error(RequestFailedError))
         finally:
             self._connection = None
             await connection.close()
         if not self._ended:
-            self._lost(connection.close_code, reason)
+            self._on_disconnect(connection.close_code, reason)
 
-    def _lost(self, close_code: int | None, reason: Failure | None) -> None:
-        failure = reason or Failure("The connection of the stream broke.", code="connection_failed")
+    def _on_disconnect(self, close_code: int | None, reason: Failure | None) -> None:
+        failure = reason or Failure("The stream lost its connection.", code="connection_failed")
         if close_code in _FINAL_CLOSES or self._ending:
-            self._finish(_public(failure))
+            self._finish(failure.as_error(RequestFailedError))
         else:
-            logger.warning("%s The stream connects again with the next samples.", failure.message)
+            logger.warning("%s The next write reconnects.", failure.message)
 
     def _finish(self, error: BaseException | None = None) -> None:
         if self._ended:
@@ -286,17 +281,11 @@ class AsyncEmotionStream:
         self._error = error
         self._news.set()
 
-    async def _settled(self) -> None:
-        """Wait until the broken, or no longer wanted, connection is out of the way."""
+    async def _disconnected(self) -> None:
+        """Wait until the connection is closed."""
         receiver = self._receiver
         if receiver is None:
             return
         if self._ended and self._connection is not None:
             await self._connection.close()
         await asyncio.wait([receiver])
-
-
-def _public(failure: Failure) -> RequestFailedError:
-    error = RequestFailedError(failure.message, **failure.details)
-    error.__cause__ = failure.cause
-    return error

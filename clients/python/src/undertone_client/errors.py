@@ -1,4 +1,4 @@
-"""Every error this client raises, in one small tree."""
+"""Every error this client raises."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 
 class UndertoneError(Exception):
-    """The root of the tree."""
+    """Base class of all errors."""
 
-    #: The HTTP status, when the service answered.
+    #: The HTTP status, if the service responded.
     status: int | None
-    #: What programs branch on: a code of the service, or one of this client's own.
+    #: Machine-readable: a code of the service, or of this client.
     code: str | None
-    #: The asynch request it is about; where there is none, the HTTP request (``x-request-id``).
+    #: The asynch request; if there is none, the HTTP request (``x-request-id``).
     request_id: str | None
-    #: Seconds after which the service would like to be asked again.
+    #: Seconds to wait before a retry, if the service asked for it.
     retry_after_seconds: float | None
-    #: The whole answer of the service (RFC 9457), with figures such as ``min_seconds`` and ``actual_seconds``.
+    #: The full error response (RFC 9457), with figures such as ``min_seconds`` and ``actual_seconds``.
     problem: Mapping[str, Any] | None
 
     def __init__(
@@ -32,7 +32,6 @@ class UndertoneError(Exception):
         retry_after_seconds: float | None = None,
         problem: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep the sentence and what is known beside it."""
         super().__init__(message)
         self.status = status
         self.code = code
@@ -42,18 +41,17 @@ class UndertoneError(Exception):
 
     @property
     def cause(self) -> BaseException | None:
-        """What led to it, where it was something else than an answer of the service."""
+        """The underlying exception, if the error is not a response of the service."""
         return self.__cause__
 
 
 class ConfigError(UndertoneError, ValueError):
     """A setting or an argument is invalid. Nothing was sent."""
 
-    #: One sentence for each problem, which says how to fix it.
+    #: One sentence per problem, which says how to fix it.
     problems: tuple[str, ...]
 
     def __init__(self, problems: Sequence[str] | str, code: str = "invalid_config") -> None:
-        """List everything that is wrong."""
         found = (problems,) if isinstance(problems, str) else tuple(problems)
         lines = "\n".join(f"- {problem}" for problem in found)
         super().__init__(found[0] if len(found) == 1 else f"Invalid configuration:\n{lines}", code=code)
@@ -61,15 +59,14 @@ class ConfigError(UndertoneError, ValueError):
 
 
 class MissingApiKeyError(ConfigError):
-    """There is no API key, neither given nor in the environment."""
+    """There is no API key, neither as an argument nor in the environment."""
 
     def __init__(self, problem: str) -> None:
-        """Say how to give one."""
         super().__init__(problem, "missing_api_key")
 
 
 class MissingPackageError(UndertoneError, ImportError):
-    """An optional package is needed for this and is not installed."""
+    """A required optional package is not installed."""
 
 
 class MissingFileError(UndertoneError):
@@ -77,20 +74,20 @@ class MissingFileError(UndertoneError):
 
 
 class RequestFailedError(UndertoneError):
-    """The service refused a request, or could not be reached."""
+    """The service refused a request or is unreachable."""
 
 
 class UploadFailedError(UndertoneError):
-    """The recording could not be uploaded. If it may succeed later, continue with ``resume=error.request_id``."""
+    """The upload failed. If it can be continued, pass ``resume=error.request_id``."""
 
 
 class InvalidRequestIdError(UndertoneError):
-    """The request_id is not one, is unknown to the service under this key, or has expired."""
+    """The request_id is malformed, unknown to the service for this key, or expired."""
 
 
 class PredictionTimeoutError(UndertoneError):
-    """The tries were used up before there was a result. The request continues: ask again with ``request_id``."""
+    """No result after all tries. The request continues on the server: call again with its ``request_id``."""
 
 
 class PredictionFailedError(UndertoneError):
-    """The service could not make a time line of the recording; ``code`` says why."""
+    """The service could not classify the recording; ``code`` says why."""

@@ -1,49 +1,37 @@
-"""Live audio for callers that block: `async_stream`, run on the client's event loop in the background."""
+"""Synchronous version of `async_stream`."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING
 
+from ._sync import Synchronous, synchronous
+from .async_stream import AsyncEmotionStream
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ._portal import Portal
-    from .async_stream import AsyncEmotionStream
-    from .results import StreamPrediction
+    from .timeline import StreamPrediction
 
 
-class EmotionStream:
+class EmotionStream(Synchronous):
     """
     Live audio: write samples, and read an emotion every few seconds. One thread may write while another reads.
 
-    A connection that breaks is made again when the next samples are written, with growing pauses; that is logged as a
-    warning. What was on its way then is lost, and times go on counting what was written.
+    If the connection breaks, the next write reconnects, with increasing delays, and a warning is logged. Audio in
+    flight is lost; timestamps still count it.
 
     >>> with client.stream(sample_rate=16_000) as stream:
     ...     for prediction in stream.feed(microphone):
     ...         print(prediction.t, prediction.main_emotion)
     """
 
-    def __init__(self, stream: AsyncEmotionStream, portal: Portal) -> None:
-        """Wrap the stream of the event loop."""
-        self._stream = stream
-        self._portal = portal
-
-    def write(self, samples: bytes) -> None:
-        """Send raw samples, in pieces of any size. Returns when there is room for more."""
-        self._portal.run(self._stream.write(samples))
-
-    def end(self) -> None:
-        """Say that there is no more: the last prediction comes, then the iteration ends."""
-        self._portal.run(self._stream.end())
-
-    def close(self) -> None:
-        """End at once, without the last prediction."""
-        self._portal.run(self._stream.close())
+    write = synchronous(AsyncEmotionStream.write)
+    end = synchronous(AsyncEmotionStream.end)
+    close = synchronous(AsyncEmotionStream.close)
 
     def feed(self, pieces: Iterable[bytes]) -> Iterator[StreamPrediction]:
-        """Write pieces to their end, in a thread of their own, and give the predictions as they come."""
+        """Write all pieces, in a separate thread, and yield predictions as they arrive."""
         failure: list[Exception] = []
 
         def write_all() -> None:
@@ -66,24 +54,18 @@ class EmotionStream:
             self.close()
 
     def __iter__(self) -> Iterator[StreamPrediction]:
-        """Give the predictions as they come, until the stream has ended."""
         return self
 
     def __next__(self) -> StreamPrediction:
-        """Wait for the next prediction."""
         prediction = self.read()
         if prediction is None:
             raise StopIteration
         return prediction
 
-    def read(self) -> StreamPrediction | None:
-        """Wait for the next prediction; None at the end of the stream."""
-        return self._portal.run(self._stream.read())
+    read = synchronous(AsyncEmotionStream.read)
 
     def __enter__(self) -> EmotionStream:
-        """Use it in a `with` block."""
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        """Close the connection at the end of the block."""
         self.close()

@@ -1,4 +1,4 @@
-"""Both clients behind one face, so that every test holds for both."""
+"""One interface for both clients, so that every test runs for both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIB = 1024 * 1024
 
 
 class Twin:
-    """A client whose operations block, whichever it is: those of the async one are run in a loop of their own."""
+    """A client with synchronous operations; those of the async client run in a new event loop each."""
 
     def __init__(self, client: EmotionClient | AsyncEmotionClient) -> None:
         self.client = client
@@ -41,7 +41,7 @@ def _blocking(client: Any, operation: Callable[..., Any]) -> Callable[..., Any]:
         async def run_and_close() -> Any:
             started = operation(*args, **settings)
             try:
-                # What yields one after another is collected.
+                # Collect the items of a generator.
                 return [item async for item in started] if inspect.isasyncgen(started) else await started
             finally:
                 await client.close()
@@ -52,7 +52,7 @@ def _blocking(client: Any, operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def scrambled(length: int) -> bytes:
-    """Bytes that are the same on every run and different from place to place, so that a mixed-up part shows."""
+    """Return reproducible bytes that differ at every offset, so that swapped parts are noticed."""
     block = bytearray()
     state = 0x9E3779B9
     while len(block) < min(length, 65_536):

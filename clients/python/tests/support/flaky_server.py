@@ -1,4 +1,4 @@
-"""A server of the documented shapes, over real sockets, that fails in the ways a test plans."""
+"""An HTTP server with the documented API and planned faults."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ ROUTES = {
 
 @dataclass
 class Seen:
-    """One request as the server saw it."""
+    """One request as the server received it."""
 
     route: str
     part: int | None
-    #: How often this route (and part) has been called before.
+    #: Number of earlier calls of this route (and part).
     time: int
     method: str
     url: str
@@ -64,12 +64,11 @@ class Seen:
 @dataclass(frozen=True)
 class Fault:
     """
-    What goes wrong on the way or at the other end.
+    A planned fault of the network or the server.
 
-    answer: answers with this instead of doing the work; cut: cuts the connection after so many bytes of the
-    request; silent: does the work, then cuts the connection instead of answering; no-etag: the answer has no
-    ETag; damage: keeps something else than what was sent; forget: claims to have taken a part, without an
-    ETag, but keeps nothing; slow: takes its time before it does the work.
+    answer: respond with this and do nothing else; cut: disconnect after `after_bytes` of the request; silent:
+    process the request, then disconnect without a response; no-etag: respond without an ETag; damage: store other
+    bytes than those sent; forget: accept a part without an ETag and store nothing; slow: wait before processing.
     """
 
     kind: str
@@ -96,17 +95,17 @@ class FlakyServer:
         self.seen: list[Seen] = []
         self.uploads: dict[str, Upload] = {}
         self.deleted: set[str] = set()
-        #: The requests that Idempotency-Keys stand for.
+        #: Request IDs by Idempotency-Key.
         self.keys: dict[str, str] = {}
-        #: For how long the next addresses work; None is for ever.
-        self.address_seconds: int | None = None
-        #: Keeps parts under ETags that are not their MD5s, as S3 does with keys of AWS KMS.
+        #: Lifetime of new URLs; None: unlimited.
+        self.url_seconds: int | None = None
+        #: Use ETags that are not MD5s, as S3 does with SSE-KMS.
         self.encrypts = False
-        #: How often a result is still to come.
+        #: Number of polls before a result is ready.
         self.pending_polls = 0
         self.faults: Callable[[Seen], Fault | None] = lambda _seen: None
-        #: The most parts or short recordings that were in flight at the same time.
-        self.most_at_once = 0
+        #: Peak number of concurrent parts or short recordings.
+        self.peak_concurrency = 0
         self.keep_parts = keep_parts
         self.lock = threading.Lock()
         self.in_flight = 0
@@ -125,19 +124,19 @@ class FlakyServer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of a client of this server."""
+        """Client settings for this server."""
         return {"api_key": KEY, "base_url": self.origin}
 
     @property
     def environment(self) -> dict[str, str]:
-        """The same as environment variables."""
+        """The same settings as environment variables."""
         return {"SERVICE_API_KEY": KEY, "SERVICE_URL": self.origin}
 
     def calls(self, route: str) -> list[Seen]:
         return [seen for seen in self.seen if seen.route == route]
 
     def assembled(self, request_id: str) -> bytes:
-        """The file a completed request was put together to."""
+        """Return the file of a completed request."""
         upload = self.uploads[request_id]
         assert upload.completed
         return b"".join(upload.parts[number] for number in sorted(upload.parts))
@@ -168,7 +167,7 @@ def _route_of(method: str, path: str) -> str:
 
 
 def _request_for(state: FlakyServer, seen: Seen, count: int) -> str:
-    """The same Idempotency-Key is the same request."""
+    """Return the request of an Idempotency-Key, creating it if needed."""
     key = seen.headers["idempotency-key"]
     with state.lock:
         if key not in state.keys:
@@ -177,13 +176,13 @@ def _request_for(state: FlakyServer, seen: Seen, count: int) -> str:
         return state.keys[key]
 
 
-def _addresses(state: FlakyServer, request_id: str, numbers: list[int]) -> dict[str, Any]:
+def _urls(state: FlakyServer, request_id: str, numbers: list[int]) -> dict[str, Any]:
     urls = [
         {"part_number": number, "url": f"{state.origin}/v1/put/{request_id}/{number}?signature=secret-signature"}
         for number in numbers
     ]
-    if state.address_seconds is not None:
-        expiry = datetime.now(timezone.utc) + timedelta(seconds=state.address_seconds)
+    if state.url_seconds is not None:
+        expiry = datetime.now(timezone.utc) + timedelta(seconds=state.url_seconds)
         urls = [{**entry, "expires_at": expiry.isoformat().replace("+00:00", "Z")} for entry in urls]
     upload_id = state.uploads[request_id].upload_id
     return {"request_id": request_id, "upload_id": upload_id, "presigned_urls": urls, "expires_at": "x"}
@@ -195,13 +194,13 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_details: Any) -> None:
-        """Cut connections are what this server is for."""
+        """Broken connections are expected here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server_state: FlakyServer
     protocol_version = "HTTP/1.1"
-    # Small answers at once, as every server does.
+    # Send small responses immediately, as real servers do.
     disable_nagle_algorithm = True
     wbufsize = -1
 
@@ -213,14 +212,14 @@ class _Handler(BaseHTTPRequestHandler):
         is_counted = "/put/" in self.path or "/discrete/" in self.path
         with state.lock:
             state.in_flight += is_counted
-            state.most_at_once = max(state.most_at_once, state.in_flight)
+            state.peak_concurrency = max(state.peak_concurrency, state.in_flight)
         try:
             self._answer_or_fail(state)
         finally:
             with state.lock:
                 state.in_flight -= is_counted
 
-    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names its library calls
+    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names given by http.server
 
     def _answer_or_fail(self, state: FlakyServer) -> None:
         seen = state.note(self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
@@ -264,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _initiate(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
         count = int(seen.query["part_count"])
         request_id = _request_for(state, seen, count)
-        self._json(_addresses(state, request_id, list(range(1, count + 1))))
+        self._json(_urls(state, request_id, list(range(1, count + 1))))
 
     def _resume(self, state: FlakyServer, seen: Seen, _fault: Any, _digest: str) -> None:
         request_id = urlsplit(seen.url).path.rsplit("/", 1)[-1]
@@ -275,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
         missing = [number for number in range(1, upload.part_count + 1) if number not in upload.parts]
         self._json(
             {
-                **_addresses(state, request_id, missing),
+                **_urls(state, request_id, missing),
                 "status": "queued" if upload.completed else "uploading",
                 "part_count": upload.part_count,
                 "parts": [

@@ -1,4 +1,4 @@
-"""Programs run as their users run them: in processes of their own, on a terminal or not."""
+"""Runs programs in separate processes, with or without a terminal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 
-#: Whoever runs the tests may ignore Ctrl-C (jobs in the background of a shell do), and a child inherits that.
-HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+#: The test runner may ignore Ctrl-C, as shell background jobs do, and child processes inherit that.
+HANDLE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 def environment_for(extra: dict[str, str]) -> dict[str, str]:
@@ -22,9 +22,9 @@ def environment_for(extra: dict[str, str]) -> dict[str, str]:
 
 
 def start(program: str, extra: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """Starts a program whose stdin, stdout and stderr are pipes."""
+    """Start a program with pipes as stdin, stdout and stderr."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", HEED_CTRL_C + program, *arguments],
+        [sys.executable, "-W", "error", "-c", HANDLE_CTRL_C + program, *arguments],
         env=environment_for(extra),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -34,7 +34,7 @@ def start(program: str, extra: dict[str, str], *arguments: str) -> subprocess.Po
 
 
 def run_on_terminal(program: str, extra: dict[str, str], *arguments: str) -> tuple[str, str]:
-    """Runs a program whose stderr is a terminal of 100 columns; gives what it wrote there, and its stdout."""
+    """Run a program with a 100-column terminal as stderr; return the terminal output and stdout."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     process = subprocess.Popen(
@@ -48,7 +48,7 @@ def run_on_terminal(program: str, extra: dict[str, str], *arguments: str) -> tup
     while True:
         try:
             piece = os.read(ours, 65_536)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux raises this when the other end is closed
             break
         if not piece:
             break

@@ -1,4 +1,4 @@
-"""The real server with the real model, in a process of its own and with a data folder that goes away again."""
+"""The real server with the real model, in a separate process with a temporary data folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RealServer:
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again after `kill`, at the same address."""
+        """Start it, or restart it after `kill` on the same port."""
         self._process = subprocess.Popen(
             [ROOT / "node_modules/.bin/node", ROOT / "packages/cli/bin/undertone.js", "serve"],
             env={
@@ -49,16 +49,16 @@ class RealServer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of a client of this server."""
+        """Client settings for this server."""
         return {"api_key": KEY, "base_url": self.origin}
 
     @property
     def environment(self) -> dict[str, str]:
-        """The same as environment variables."""
+        """The same settings as environment variables."""
         return {"SERVICE_API_KEY": KEY, "SERVICE_URL": self.origin}
 
     def kill(self) -> None:
-        """As if the machine lost its power."""
+        """Kill it, as a power failure would."""
         self._process.kill()
         self._process.communicate()
 

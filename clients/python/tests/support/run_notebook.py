@@ -1,4 +1,4 @@
-"""Runs the cells of a notebook one after another, as Jupyter does; says what each shows, one line of JSON a cell."""
+"""Runs the cells of a notebook in order, as Jupyter does; prints the output of each as one line of JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def shown(value: Any) -> str:
-    """As a notebook shows it."""
+    """Render a value as a notebook does."""
     html = getattr(value, "_repr_html_", None)
     return str(html()) if html is not None else repr(value)
 

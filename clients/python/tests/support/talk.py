@@ -1,4 +1,4 @@
-"""Recordings to test with."""
+"""Test recordings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ RATE = 16_000
 
 
 def talk(seconds: float) -> bytes:
-    """A long WAV of real voices, one after another, over and over."""
+    """Return a WAV of the example voices, repeated to the given length."""
     voices = b"".join(_samples(path.read_bytes()) for path in sorted(VOICES.glob("*.wav")))
     wanted = round(seconds * RATE) * 2
     return wav((voices * (wanted // len(voices) + 1))[:wanted], RATE)
 
 
 def wav(frames: bytes, rate: int, channels: int = 1, width: int = 2) -> bytes:
-    """A WAV file of these frames."""
+    """Return a WAV file with these frames."""
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(channels)

@@ -1,4 +1,4 @@
-"""The client that blocks: threads, event loops, Ctrl-C, and what is left of it afterwards."""
+"""The synchronous client: threads, event loops, Ctrl-C and clean-up."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ both = pytest.mark.parametrize("program", [INTERRUPTED, ASYNC_INTERRUPTED], ids=
 
 
 @both
-def test_ctrl_c_stops_an_upload_at_once_says_how_to_continue_and_leaves_no_thread_behind(
+def test_ctrl_c_stops_an_upload_logs_how_to_resume_and_leaves_no_thread(
     program: str, flaky: FlakyServer, tmp_path: Path
 ) -> None:
     flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route == "part" else None
@@ -59,11 +59,11 @@ def test_ctrl_c_stops_an_upload_at_once_says_how_to_continue_and_leaves_no_threa
     path.write_bytes(scrambled(8 * MIB))
     process = start(program, flaky.environment, "upload", str(path))
     until(lambda: len(flaky.calls("part")) == 3)
-    told = interrupt(process)
-    assert told["threads"] == ["MainThread"]
+    output = interrupt(process)
+    assert output["threads"] == ["MainThread"]
     assert flaky.deleted == set()
     (request_id,) = flaky.uploads
-    assert f"asynch.upload(..., resume='{request_id}')" in str(told["stderr"])
+    assert f"asynch.upload(..., resume='{request_id}')" in str(output["stderr"])
     flaky.faults = lambda _seen: None
     with EmotionClient(**flaky.settings) as client:
         client.asynch.upload(path, resume=request_id)
@@ -71,7 +71,7 @@ def test_ctrl_c_stops_an_upload_at_once_says_how_to_continue_and_leaves_no_threa
 
 
 @both
-def test_ctrl_c_ends_the_wait_for_a_result_and_the_request_goes_on(program: str, flaky: FlakyServer) -> None:
+def test_ctrl_c_stops_polling_and_the_request_continues(program: str, flaky: FlakyServer) -> None:
     flaky.pending_polls = 1
     with EmotionClient(**flaky.settings) as client:
         request_id = client.asynch.upload(b"x")
@@ -81,7 +81,7 @@ def test_ctrl_c_ends_the_wait_for_a_result_and_the_request_goes_on(program: str,
         assert client.asynch.emotions(request_id).status == "completed"
 
 
-def test_ctrl_c_interrupts_the_reading_of_a_pipe_that_never_ends(flaky: FlakyServer) -> None:
+def test_ctrl_c_interrupts_reading_an_endless_pipe(flaky: FlakyServer) -> None:
     program = """
 import sys, undertone_client
 class Input:
@@ -103,7 +103,7 @@ except KeyboardInterrupt:
     assert flaky.seen == []
 
 
-def test_a_listener_that_stops_the_program_stops_the_upload(flaky: FlakyServer) -> None:
+def test_keyboard_interrupt_in_a_listener_stops_the_upload(flaky: FlakyServer) -> None:
     def listen(_progress: Progress) -> None:
         raise KeyboardInterrupt
 
@@ -120,7 +120,7 @@ def test_it_works_inside_a_running_event_loop(flaky: FlakyServer) -> None:
     assert asyncio.run(cell_of_a_notebook()) == "completed"
 
 
-def test_a_client_that_was_closed_can_be_used_again(flaky: FlakyServer) -> None:
+def test_a_closed_client_can_be_reused(flaky: FlakyServer) -> None:
     client = EmotionClient(**flaky.settings)
     for _ in range(2):
         assert client.discrete.emotions(RECORDING).main_emotion == "happy"
@@ -129,7 +129,7 @@ def test_a_client_that_was_closed_can_be_used_again(flaky: FlakyServer) -> None:
     client.close()
 
 
-def test_a_client_that_is_closed_by_another_thread_says_so_instead_of_hanging(flaky: FlakyServer) -> None:
+def test_closing_from_another_thread_raises_instead_of_hanging(flaky: FlakyServer) -> None:
     flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route == "part" else None
     client = EmotionClient(**flaky.settings)
 
@@ -144,7 +144,7 @@ def test_a_client_that_is_closed_by_another_thread_says_so_instead_of_hanging(fl
     closer.join()
 
 
-def test_a_client_that_is_forgotten_ends_its_thread(flaky: FlakyServer) -> None:
+def test_garbage_collection_ends_the_background_thread(flaky: FlakyServer) -> None:
     client = EmotionClient(**flaky.settings)
     discrete = client.discrete
     del client
@@ -164,9 +164,7 @@ def test_a_client_that_is_forgotten_ends_its_thread(flaky: FlakyServer) -> None:
     ],
     ids=["idle", "still sending in a daemon thread"],
 )
-def test_a_program_that_does_not_close_its_client_ends_quickly_and_without_a_word(
-    last_line: str, flaky: FlakyServer
-) -> None:
+def test_a_program_exits_quickly_and_silently_without_closing_its_client(last_line: str, flaky: FlakyServer) -> None:
     flaky.faults = lambda seen: Fault("slow", seconds=60) if seen.route == "part" else None
     setup = "import threading, undertone_client\nclient = undertone_client.EmotionClient()\n"
     process = start(setup + last_line, flaky.environment)
@@ -174,6 +172,21 @@ def test_a_program_that_does_not_close_its_client_ends_quickly_and_without_a_wor
         until(lambda: len(flaky.calls("part")) == 1)
     out, err = process.communicate("\n", timeout=15)
     assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_forked_process_can_use_the_client(flaky: FlakyServer) -> None:
+    program = """
+import os, warnings, undertone_client
+client = undertone_client.EmotionClient()
+client.discrete.emotions(b"x")
+warnings.simplefilter("ignore")  # newer Pythons warn about every fork of a process with threads
+child = os.fork()
+print(client.discrete.emotions(b"x").main_emotion, flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+    out, err = start(program, flaky.environment).communicate(timeout=50)
+    assert (out, err) == ("happy\nhappy\n", "")
 
 
 def ours() -> list[str]:
@@ -188,7 +201,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def interrupt(process: subprocess.Popen[str]) -> dict[str, object]:
-    """Press Ctrl-C; give what the program says then, which must be soon."""
+    """Press Ctrl-C and return the output of the program, which must react quickly."""
     pressed = time.time()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=50)

@@ -1,4 +1,4 @@
-"""What an answer means: a success to read, or a failure to explain."""
+"""Reads successful responses, and turns everything else into a `Failure`."""
 
 from __future__ import annotations
 
@@ -21,51 +21,49 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def read_json(answer: httpx.Response, url: str, parse: Callable[[dict[str, Any]], T]) -> T:
-    """Read the JSON of a success; `parse` takes what the caller is going to use."""
-    value = _load(answer.content)
+def read_json(response: httpx.Response, url: str, parse: Callable[[dict[str, Any]], T]) -> T:
+    """Read the JSON object of a successful response; `parse` picks the fields that the caller needs."""
+    value = _load(response.content)
     try:
         if isinstance(value, dict):
             return parse(value)
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
     raise Failure(
-        f"{without_query(url)} answered with status {answer.status_code}, but not as this service does: "
-        "is the address right?",
-        status=answer.status_code,
+        f"{without_query(url)} returned status {response.status_code}, but not a response of this service. "
+        "Check the address.",
+        status=response.status_code,
         code="invalid_answer",
-        request_id=answer.headers.get("x-request-id"),
+        request_id=response.headers.get("x-request-id"),
     )
 
 
-def refusal(answer: httpx.Response, url: str) -> Failure:
-    """Explain an answer that is not a success."""
+def error_response(response: httpx.Response, url: str) -> Failure:
     where = without_query(url)
-    if answer.is_redirect:
-        # A key must not follow a redirection to wherever it leads.
-        target = answer.headers.get("location", "another address").split("?")[0]
+    if response.is_redirect:
+        # Not followed: the key must not go to another host.
+        target = response.headers.get("location", "another address").split("?")[0]
         return Failure(f"{where} redirects to {target}. Configure the final address.", code="redirected")
-    problem = _read_problem(answer)
-    said: Mapping[str, Any] = problem or {}
-    retry_after = parse_retry_after(answer.headers.get("retry-after"), time.time())
+    problem = _read_problem(response)
+    fields: Mapping[str, Any] = problem or {}
+    retry_after = parse_retry_after(response.headers.get("retry-after"), time.time())
     return Failure(
-        str(said.get("detail") or said.get("title") or said["code"])
+        str(fields.get("detail") or fields.get("title") or fields["code"])
         if problem
-        else f"{where} answered with status {answer.status_code}.",
-        status=answer.status_code,
-        code=said.get("code", "http_error"),
-        request_id=said.get("request_id") or answer.headers.get("x-request-id"),
-        retry_after_seconds=said.get("retry_after_seconds") if retry_after is None else retry_after,
+        else f"{where} returned status {response.status_code}.",
+        status=response.status_code,
+        code=fields.get("code", "http_error"),
+        request_id=fields.get("request_id") or response.headers.get("x-request-id"),
+        retry_after_seconds=fields.get("retry_after_seconds") if retry_after is None else retry_after,
         problem=problem,
     )
 
 
-def no_answer(method: str, url: str, error: Exception) -> Failure:
-    """Explain why there is no answer."""
+def no_response(method: str, url: str, error: Exception) -> Failure:
     where = without_query(url)
     logger.debug("%s %s: %s", method, where, str(error) or type(error).__name__)
     if isinstance(error, (httpx.TimeoutException, asyncio.TimeoutError)):
-        return Failure(f"{where} did not answer in time.", cause=error, code="timed_out")
+        return Failure(f"{where} did not respond in time.", cause=error, code="timed_out")
     if is_loopback(url) and _is_refused(error):
         parts = urlsplit(url)
         return Failure(
@@ -80,16 +78,16 @@ def no_answer(method: str, url: str, error: Exception) -> Failure:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Look through the causes: an attempt at several addresses of a host has a group of them."""
+    """Search the causes: connecting to a host with several addresses raises a group."""
     if error is None or isinstance(error, ConnectionRefusedError):
         return error is not None
     return any(map(_is_refused, getattr(error, "exceptions", (error.__cause__ or error.__context__,))))
 
 
-def _read_problem(answer: httpx.Response) -> dict[str, Any] | None:
-    if not answer.headers.get("content-type", "").startswith("application/problem+json"):
+def _read_problem(response: httpx.Response) -> dict[str, Any] | None:
+    if not response.headers.get("content-type", "").startswith("application/problem+json"):
         return None
-    value = _load(answer.content)
+    value = _load(response.content)
     return value if isinstance(value, dict) and "code" in value else None
 
 

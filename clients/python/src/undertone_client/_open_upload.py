@@ -1,4 +1,4 @@
-"""Begins an upload, or takes up one that was interrupted."""
+"""Starts an upload, or resumes an interrupted one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from ._answers import read_json
+from ._checks import CHANNEL_MODES, choice_problem, label_problem, model_problem, number_problem, url_problem
 from ._failure import Failure, failing_as
 from ._log import logger
-from ._poll import class_of_refusal
+from ._poll import error_class_of
+from ._responses import read_json
 from ._source import ASYNCH_MAX_BYTES, Source, too_large
 from ._urls import join_url
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordingSettings:
-    """What is said about a recording, however it is sent."""
+    """How the service should classify a recording, whether uploaded in parts or in one request."""
 
     model: str | None
     interval_seconds: int | None
@@ -37,7 +38,6 @@ class RecordingSettings:
     webhook_url: str | None
 
     def query(self, name: str) -> dict[str, QueryValue]:
-        """Give the service's query."""
         return {
             "file_name": name,
             "model": self.model,
@@ -47,10 +47,20 @@ class RecordingSettings:
             "webhook_url": self.webhook_url,
         }
 
+    def problems(self) -> list[str | None]:
+        interval, url = self.interval_seconds, self.webhook_url
+        return [
+            model_problem(self.model),
+            None if interval is None else number_problem("interval_seconds", interval),
+            choice_problem("channels", self.channels, CHANNEL_MODES),
+            label_problem(self.label),
+            None if url is None else url_problem("webhook_url", url),
+        ]
+
 
 @dataclass(frozen=True)
 class UploadSettings:
-    """How one recording is sent."""
+    """How a recording is uploaded."""
 
     recording: RecordingSettings
     part_size: int
@@ -60,7 +70,7 @@ class UploadSettings:
 
 @dataclass(frozen=True)
 class Part:
-    """A section of the recording: the bytes from `start` up to `end`. Numbers count from 1."""
+    """The bytes of a recording from `start` up to `end`. Part numbers start at 1."""
 
     number: int
     start: int
@@ -68,8 +78,8 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Address:
-    """Where a part goes, and until when, in seconds since 1970."""
+class PartUrl:
+    """The presigned URL of a part, and its expiry in Unix time."""
 
     url: str
     expires_at: float
@@ -77,20 +87,20 @@ class Address:
 
 @dataclass(frozen=True)
 class OpenUpload:
-    """An upload that the service knows: its parts, and what is needed to send and complete them."""
+    """An upload that exists on the service, with everything needed to send and complete it."""
 
     request_id: str
     upload_id: str
     parts: list[Part]
-    #: Where the parts go that are still to be sent.
-    urls: Mapping[int, Address]
-    #: The ETags of the parts that have arrived before.
+    #: URLs of the parts still to be sent.
+    urls: Mapping[int, PartUrl]
+    #: ETags of the parts already stored.
     etags: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class StoredPart:
-    """A part that has arrived."""
+    """A part already stored on the service."""
 
     number: int
     etag: str
@@ -98,21 +108,21 @@ class StoredPart:
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """What the service has of an upload, and where the rest goes."""
+class UploadStatus:
+    """The stored parts of an upload, and the URLs of the missing ones."""
 
     status: str
     upload_id: str
     part_count: int
     parts: list[StoredPart]
-    urls: Mapping[int, Address]
+    urls: Mapping[int, PartUrl]
 
 
 def plan_parts(size: int, part_size: int) -> list[Part]:
     """
-    Cut a recording into parts of `part_size` bytes; the last one is what is left.
+    Split a recording into parts of `part_size` bytes; the last part may be shorter.
 
-    The smallest part the checks accept makes 1,024 parts of the largest file, far below the service's limit.
+    The smallest part size splits the largest file into 1,024 parts, far below the service's limit.
     """
     if size == 0:
         raise Failure("The recording is empty.", code="audio_too_short")
@@ -123,67 +133,66 @@ def plan_parts(size: int, part_size: int) -> list[Part]:
 
 
 def is_etag_of(etag: str, md5: str) -> bool:
-    """Compare; ETags are quoted, and weakened by some proxies."""
+    """Compare an ETag, which is quoted and which some proxies make weak, with an MD5."""
     return etag.strip().removeprefix("W/").strip('"').lower() == md5
 
 
 def idempotency_key() -> dict[str, str]:
-    """Make a header: with the same key a call that is made again, because its answer was lost, is the same request."""
+    """Return a header that makes a retried call create one request, not two."""
     return {"idempotency-key": str(uuid.uuid4())}
 
 
 async def initiate(session: Session, source: Source, settings: UploadSettings) -> OpenUpload:
-    """Begin an upload."""
     base = session.config.asynch_url
     parts = plan_parts(source.size, settings.part_size)
     url = join_url(base, "/upload/initiate", {"part_count": len(parts), **settings.recording.query(source.name)})
-    answer = await session.call_with_retries("Starting the upload", "POST", url, headers=idempotency_key())
+    response = await session.call_with_retries("Starting the upload", "POST", url, headers=idempotency_key())
 
     def parse(value: dict[str, Any]) -> OpenUpload:
-        return OpenUpload(str(value["request_id"]), str(value["upload_id"]), parts, _addresses(value, base), {})
+        return OpenUpload(str(value["request_id"]), str(value["upload_id"]), parts, _part_urls(value, base), {})
 
-    opened = read_json(answer, url, parse)
+    opened = read_json(response, url, parse)
     if set(opened.urls) != {part.number for part in parts}:
-        raise Failure("The service did not give one address for each part.", code="invalid_answer")
+        raise Failure("The service did not return one URL per part.", code="invalid_answer")
     return opened
 
 
-async def continue_upload(session: Session, source: Source, settings: UploadSettings) -> OpenUpload | None:
-    """Take up an interrupted upload. None: all of it has arrived, and it was completed."""
+async def resume_upload(session: Session, source: Source, settings: UploadSettings) -> OpenUpload | None:
+    """Resume an interrupted upload. None: it is already complete."""
     request_id = str(settings.resume)
-    with failing_as(class_of_refusal, request_id):
-        known = await ask_what_arrived(session, request_id)
+    with failing_as(error_class_of, request_id):
+        known = await fetch_status(session, request_id)
     if known.status != "uploading":
         return None
     original = original_part_size(source.size, known.part_count, known.parts, settings.part_size)
     parts = plan_parts(source.size, original) if -(-source.size // original) == known.part_count else []
-    if not parts or not await asyncio.to_thread(_are_of, source, parts, known.parts):
+    if not parts or not await asyncio.to_thread(_match, source, parts, known.parts):
         raise Failure(
-            "What has arrived is not a part of this recording. Give the same file, or upload this one without resume.",
+            "The stored parts belong to another recording. Give the same file, or upload this one without resume.",
             code="other_recording",
             request_id=request_id,
         )
-    logger.info("Request %s: %d of %d parts are there already.", request_id, len(known.parts), len(parts))
+    logger.info("Request %s: %d of %d parts are already stored.", request_id, len(known.parts), len(parts))
     etags = {part.number: part.etag for part in known.parts}
     return OpenUpload(request_id, known.upload_id, parts, known.urls, etags)
 
 
-async def ask_what_arrived(session: Session, request_id: str) -> Arrived:
-    """Ask for the parts that have arrived, and for new addresses of the others."""
+async def fetch_status(session: Session, request_id: str) -> UploadStatus:
+    """Fetch the stored parts, and fresh URLs for the missing ones."""
     base = session.config.asynch_url
     url = join_url(base, f"/upload/{request_id}")
-    answer = await session.call_with_retries("Asking what has arrived", "GET", url)
+    response = await session.call_with_retries("Fetching the upload status", "GET", url)
 
-    def parse(value: dict[str, Any]) -> Arrived:
+    def parse(value: dict[str, Any]) -> UploadStatus:
         stored = [StoredPart(int(item["PartNumber"]), str(item["ETag"]), int(item["bytes"])) for item in value["parts"]]
         status, upload_id = str(value["status"]), str(value["upload_id"])
-        return Arrived(status, upload_id, int(value["part_count"]), stored, _addresses(value, base))
+        return UploadStatus(status, upload_id, int(value["part_count"]), stored, _part_urls(value, base))
 
-    return read_json(answer, url, parse)
+    return read_json(response, url, parse)
 
 
 def original_part_size(size: int, count: int, stored: list[StoredPart], preferred: int) -> int:
-    """Give the size the recording was cut by, as what has arrived tells it."""
+    """Infer the part size of an interrupted upload from its stored parts."""
     whole = next((part.size for part in stored if part.number < count), None)
     if whole is not None:
         return max(1, whole)
@@ -192,8 +201,8 @@ def original_part_size(size: int, count: int, stored: list[StoredPart], preferre
     return preferred if -(-size // preferred) == count else max(1, -(-size // count))
 
 
-def _are_of(source: Source, parts: list[Part], stored: list[StoredPart]) -> bool:
-    """Compare what has arrived with the recording."""
+def _match(source: Source, parts: list[Part], stored: list[StoredPart]) -> bool:
+    """Compare sizes and MD5s of the stored parts with the recording."""
     by_number = {part.number: part for part in parts}
     for known in stored:
         part = by_number.get(known.number)
@@ -207,10 +216,10 @@ def _are_of(source: Source, parts: list[Part], stored: list[StoredPart]) -> bool
     return True
 
 
-def _addresses(value: dict[str, Any], base: str) -> dict[int, Address]:
+def _part_urls(value: dict[str, Any], base: str) -> dict[int, PartUrl]:
     try:
         return {
-            int(entry["part_number"]): Address(
+            int(entry["part_number"]): PartUrl(
                 str(httpx.URL(base).join(entry["url"])), _expiry(entry.get("expires_at"))
             )
             for entry in value["presigned_urls"]
@@ -220,5 +229,5 @@ def _addresses(value: dict[str, Any], base: str) -> dict[int, Address]:
 
 
 def _expiry(text: str | None) -> float:
-    # Before 3.11 Python does not know that Z is UTC.
+    # fromisoformat does not accept Z before Python 3.11.
     return math.inf if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
