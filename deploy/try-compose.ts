@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { talkWav } from '@undertone/testing/talk';
 import pg from 'pg';
 import { parse, parseAllDocuments } from 'yaml';
-import { talkWav } from '../packages/cli/test/support/talk.ts';
 
 interface Service {
   environment: Record<string, string>;

@@ -2,10 +2,10 @@
 // With `--channels 2` instead: channels heard apart beside one channel.
 import { parseArgs } from 'node:util';
 import { API_KEY_HEADER, ASYNCH_LIMITS, ASYNCH_PATHS, formatTimestamp, PATHS } from '@undertone/contract';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { BareModel } from '../support/bare-model.ts';
 import { Client } from '../support/client.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
 import { clipForm } from '../support/voice.ts';
 import { Recording } from './recording.ts';
 import { result, upload } from './upload.ts';
@@ -139,7 +139,7 @@ function checkElements({ seconds }: Recording, emotions: readonly { t: string }[
 
 /** Discrete work goes before asynch work: what does a long recording cost the short ones? */
 async function shortRecordingsMeanwhile(): Promise<void> {
-  const client = new Client({ ...server, body: clipForm(STEP_SECONDS), connections: 1 });
+  const client = new Client(server, { body: clipForm(STEP_SECONDS) });
   for (let i = 0; i < DISCRETE_REQUESTS; i++) await client.post();
   const idleMs = await medianPost(client);
   const requestId = await upload(server, new Recording(300, 44_100, 1));

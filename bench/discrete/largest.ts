@@ -1,6 +1,6 @@
 import { DISCRETE_LIMITS } from '@undertone/contract';
 import { fileForm } from '@undertone/testing/form';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import { voiceLike } from '../support/voice.ts';
 
 const RATE = 192_000;

@@ -21,7 +21,7 @@ const { values } = parseArgs({
 const { url, key, chunked, largest } = values;
 const connections = Number(values.clients);
 const body = largest ? largestForm() : clipForm();
-const client = new Client({ url, key, body, connections, chunked });
+const client = new Client({ url, key }, { body, connections, chunked });
 
 /** At first all clients send at one moment and nobody can be answered yet: only answers after that count. */
 const WARM_UP_SECONDS = 3;

@@ -4,11 +4,11 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { BareModel } from '../support/bare-model.ts';
 import { Client } from '../support/client.ts';
 import { checkHealth, type Health, watchHealth } from '../support/health.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
 import { clipForm } from '../support/voice.ts';
 
 const LIMITS = { latencyRatio: 1.3, shareOfCores: 0.75, crowdMegabytes: 600, largestMegabytes: 800 };
@@ -62,7 +62,7 @@ limits.conclude();
 /** Takes turns, one after the other without a pause: whatever else the machine does slows both alike. */
 async function compareWithModel(rounds: number): Promise<void> {
   const model = await BareModel.start(1);
-  const client = new Client({ ...server, body: clipForm(), connections: 1 });
+  const client = new Client(server, { body: clipForm() });
   const modelMs: number[] = [];
   const requestMs: number[] = [];
   for (let i = 0; i < WARM_UP_REQUESTS; i++) await client.post();

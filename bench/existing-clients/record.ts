@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '@undertone/testing/ready';
-import { startServerProcess } from '../support/server-process.ts';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { environment } from './environment.ts';
 import { RecordingProxy } from './recording-proxy.ts';
 
@@ -39,7 +39,7 @@ for (const { name, packages, args } of CLIENTS.filter(
   const python = await environment(name, packages);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const server = await startServerProcess({ env: { SERVICE_PUBLIC_URL: url } });
+  const server = await startServerProcess({ SERVICE_PUBLIC_URL: url });
   const proxy = new RecordingProxy(server.key, await readFile(VOICE));
   proxy.sendTo(server.url);
   await proxy.listen(port);

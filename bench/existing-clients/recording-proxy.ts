@@ -2,12 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { type Exchange, type Recorded, shapeOf } from '@undertone/testing/replay';
 import { WebSocket, WebSocketServer } from 'ws';
-import {
-  type Exchange,
-  type Recorded,
-  shapeOf,
-} from '../../packages/server/test/compat/recorded-clients/replay.ts';
 
 /** Headers that the sender's library makes up again. */
 const NOT_KEPT = ['host', 'content-length', 'connection', 'x-api-key', 'transfer-encoding'];

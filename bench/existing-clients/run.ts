@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { talkWav } from '../../packages/cli/test/support/talk.ts';
+import { type ServerProcess, startServerProcess } from '@undertone/testing/server-process';
+import { talkWav } from '@undertone/testing/talk';
 import { Limits } from '../support/report.ts';
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { environment, FOLDER } from './environment.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));

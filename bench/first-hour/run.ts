@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DEFAULT_PORT } from '@undertone/contract';
+import { blocksOf } from '@undertone/testing/documents';
+import { ROOT } from '@undertone/testing/paths';
 import { freePort, isReady } from '@undertone/testing/ready';
 import { chromium } from 'playwright-core';
-import { blocksOf } from '../../packages/cli/test/support/documents.ts';
-import { ROOT } from '../../packages/cli/test/support/undertone.ts';
 import { describeMachine, Limits, rounded } from '../support/report.ts';
 
 const LIMIT_SECONDS = 60;

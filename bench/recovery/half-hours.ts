@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AsynchResult } from '@undertone/contract';
 import { AsynchClient } from '@undertone/testing/asynch-client';
 import { nothingLeft, same } from '@undertone/testing/crashes';
-import { longWav } from '@undertone/testing/long-wav';
 import type { Random } from '@undertone/testing/random';
+import { longWav } from '@undertone/testing/wav';
 import { FAULTS, SeveralMachines } from './several-machines.ts';
 
 const SECONDS = 1_800;
 const WITHIN_MS = 20 * 60_000;
 
-/** Half hours, uploaded at both API processes; while they are processed each thing breaks once. All end alike. */
+/** Uploads half hours to both API processes; while they are processed each thing fails once. All results must be the same. */
 export async function halfHours(
   recordings: number,
   random: Random,
@@ -39,7 +39,7 @@ export async function halfHours(
     await nothingLeft(machines);
     const seconds = Math.round((performance.now() - start) / 1000);
     say(
-      `${recordings} half-hour recordings while ${FAULTS.join(', ')} broke: all finished alike, in ${seconds} s.`,
+      `${recordings} half-hour recordings while ${FAULTS.join(', ')} failed: all finished with the same result, in ${seconds} s.`,
     );
   } finally {
     await machines.end();

@@ -1,16 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openS3 } from '@undertone/server';
 import type { Victim } from '@undertone/testing/crashes';
 import type { Random } from '@undertone/testing/random';
 import { ServerProcess } from '@undertone/testing/server-process';
-import { openS3 } from '../../packages/server/src/index.ts';
-import { SharedStores } from '../support/shared-stores.ts';
+import { SharedStores } from '@undertone/testing/shared-stores';
 
 export const FAULTS = ['worker', 'api', 'postgres'] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** Two API processes and two workers over one PostgreSQL and one S3. S3 is the one thing that does not fail. */
+/** Two API processes and two workers over one PostgreSQL and one S3. Only S3 never fails. */
 export class SeveralMachines implements Victim {
   readonly stores: SharedStores;
   readonly #dataDir: string;
@@ -18,18 +18,17 @@ export class SeveralMachines implements Victim {
   readonly #workers: readonly ServerProcess[];
   #calls = 0;
 
-  static async prepare(): Promise<SeveralMachines> {
-    return new SeveralMachines(
-      await SharedStores.start(),
-      await mkdtemp(join(tmpdir(), 'undertone-recovery-')),
-    );
+  static async prepare(env: Record<string, string> = {}): Promise<SeveralMachines> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'undertone-recovery-'));
+    return new SeveralMachines(await SharedStores.start(), dataDir, env);
   }
 
-  private constructor(stores: SharedStores, dataDir: string) {
+  private constructor(stores: SharedStores, dataDir: string, env: Record<string, string>) {
     this.stores = stores;
     this.#dataDir = dataDir;
+    const shared = { ...stores.env, ...env, SERVICE_WORKERS: '1' };
     const two = (SERVICE_ROLE: string) =>
-      [1, 2].map(() => new ServerProcess(dataDir, { ...stores.env, SERVICE_ROLE, SERVICE_WORKERS: '1' }));
+      [1, 2].map(() => new ServerProcess(dataDir, { ...shared, SERVICE_ROLE }));
     this.#apis = two('api');
     this.#workers = two('worker');
   }
@@ -38,7 +37,7 @@ export class SeveralMachines implements Victim {
     return this.#apis[0]?.key ?? '';
   }
 
-  /** One API process after the other, as behind a load balancer. */
+  /** The API processes in turn, as behind a load balancer. */
   get url(): string {
     return this.#apis[this.#calls++ % this.#apis.length]?.url ?? '';
   }

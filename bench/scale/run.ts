@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { API_KEY_HEADER, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
 import { AsynchClient } from '@undertone/testing/asynch-client';
-import { longWav } from '@undertone/testing/long-wav';
+import { type ServerProcess, startServerProcess } from '@undertone/testing/server-process';
+import { SharedStores } from '@undertone/testing/shared-stores';
+import { longWav } from '@undertone/testing/wav';
 import pg from 'pg';
 import { LEASE_MS } from '../../packages/server/src/recordings/worker.ts';
 import { openPostgresStores } from '../../packages/server/src/stores/postgres/stores.ts';
 import type { RequestStore } from '../../packages/server/src/stores/request-store.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { SharedStores } from '../support/shared-stores.ts';
 
 const BARS = { twoWorkers: 1.9, fourWorkers: 3.6, queueMs: 100, pollP99Ms: 50, claimRatio: 1.5 };
 const WINDOW_SECONDS = 5;
@@ -45,7 +45,7 @@ console.log(
 const stores = await SharedStores.start();
 const database = new pg.Client({ connectionString: stores.databaseUrl });
 try {
-  const api = await startServerProcess({ env: { ...stores.env, SERVICE_ROLE: 'api', SERVICE_WORKERS: '1' } });
+  const api = await startServerProcess({ ...stores.env, SERVICE_ROLE: 'api', SERVICE_WORKERS: '1' });
   await database.connect();
   try {
     await ratios(
@@ -78,7 +78,7 @@ async function withWorkers<T>(
     SERVICE_ASYNCH_JOBS: '1',
     ...env,
   };
-  const workers = await Promise.all(Array.from({ length: count }, () => startServerProcess({ env: one })));
+  const workers = await Promise.all(Array.from({ length: count }, () => startServerProcess(one)));
   try {
     return await work();
   } finally {

@@ -5,10 +5,10 @@ import { connect as connectTcp } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { WebSocket } from 'ws';
 import { checkHealth, watchHealth } from '../support/health.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
 import { streamVoices } from './voices.ts';
 
 const LIMITS = {
@@ -64,7 +64,7 @@ const HOSTILE: (() => Promise<void>)[] = [
 
 const limits = new Limits();
 console.log(`${describeMachine()}\n`);
-const server = await startServerProcess({ env: { SERVICE_STREAM_LIMIT: '0', SERVICE_RATE_LIMIT: '0' } });
+const server = await startServerProcess({ SERVICE_STREAM_LIMIT: '0', SERVICE_RATE_LIMIT: '0' });
 try {
   await recordedVoices();
   await conversations(values.people.split(',').map(Number));
@@ -160,7 +160,7 @@ async function hostility(connects: number): Promise<void> {
       `the middle; somebody who talked meanwhile was answered after ${rounded(median(lagsMs))} ms (median).`,
   );
   if (open !== 0) limits.miss(`${open} streams are left open after hostile ones`);
-  if (!server.isAlive()) limits.miss('the server is gone');
+  if (!server.isAlive) limits.miss('the server is gone');
   for (const failure of failures) limits.miss(`somebody who talked beside hostile streams: ${failure}`);
   limits.atLeast('answers beside hostile streams', lagsMs.length, 1);
   limits.atMost('memory gained in the second half', grown, LIMITS.growthMegabytes, ' MB');

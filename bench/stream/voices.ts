@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import { cut, encode, voiceAt, voiceNames } from '@undertone/testing/stream-audio';
 import { StreamClient } from '@undertone/testing/stream-client';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 
 const SECONDS = 5;
 const FRAMES_PER_SECOND = 50;

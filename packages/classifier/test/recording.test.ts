@@ -13,7 +13,7 @@ import {
   type RecordingSource,
   resampleAll,
 } from '@undertone/audio';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import fc from 'fast-check';
 import { NoThreadsError, type RecordingPrediction } from '../src/index.ts';
 import { classifyRecording, type RecordingOptions } from '../src/recording.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { endingWithUs } from './die-with-parent.ts';
+import { dieWithParent } from './die-with-parent.ts';
 
 /** A real PostgreSQL of its own in a temporary folder, on a socket there. Gone without a trace after `remove`. */
 export class PostgresCluster {
@@ -40,7 +40,7 @@ export class PostgresCluster {
     // No TCP, no flushing: what a power cut would do is not tested here.
     const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=100'];
     const where = ['-D', join(this.#folder, 'data'), '-k', this.#folder];
-    const [command, args] = endingWithUs(program('postgres'), [...where, ...flags]);
+    const [command, args] = dieWithParent(program('postgres'), [...where, ...flags]);
     const server = spawn(command, args, {
       ...this.#user,
       cwd: this.#folder,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { endingWithUs } from './die-with-parent.ts';
+import { dieWithParent } from './die-with-parent.ts';
 
 /** `make test` installs it here (test/requirements.txt). */
 const WEED = fileURLToPath(new URL('../../../.venv/bin/weed', import.meta.url));
@@ -52,7 +52,7 @@ export class S3Server {
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
     ];
     const weed = existsSync(WEED) ? WEED : 'weed';
-    const [command, args] = endingWithUs(weed, ['-logtostderr=true', 'server', ...flags]);
+    const [command, args] = dieWithParent(weed, ['-logtostderr=true', 'server', ...flags]);
     const child = spawn(command, args, {
       cwd: folder,
       // It keeps sockets in the temporary folder.

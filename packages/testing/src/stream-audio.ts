@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { StreamEncoding } from '@undertone/contract';
-import { type Encoding, writeWav } from './write-wav.ts';
+import { type Encoding, writeWav } from './wav.ts';
 
 const VOICES = new URL('../../../examples/voices/', import.meta.url);
 const WAV_HEADER_BYTES = 44;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './undertone.ts';
+import { ROOT } from './paths.ts';
 
 export const DOCUMENTS = [
   'README.md',
