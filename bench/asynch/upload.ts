@@ -9,7 +9,7 @@ import {
 import type { Recording } from './recording.ts';
 
 const PART_BYTES = 5 * 2 ** 20;
-const AT_ONCE = 3;
+const CONCURRENCY = 3;
 const POLL_MS = 250;
 
 interface Server {
@@ -36,7 +36,7 @@ export async function upload({ url, key }: Server, recording: Recording, more = 
       parts.push({ PartNumber: part_number, ETag: response.headers.get('etag') ?? '' });
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, send));
+  await Promise.all(Array.from({ length: CONCURRENCY }, send));
   const { request_id, upload_id } = begun;
   await answered(
     await fetch(base + ASYNCH_PATHS.complete, {
@@ -48,7 +48,7 @@ export async function upload({ url, key }: Server, recording: Recording, more = 
   return request_id;
 }
 
-/** Polls as our clients do: a server that is busy for a moment is asked again. */
+/** Polls as our clients do, and retries a 503. */
 export async function result({ url, key }: Server, requestId: string): Promise<AsynchResult> {
   const address = `${url}${PATHS.asynch}${ASYNCH_PATHS.prediction}?request_id=${requestId}`;
   for (;;) {

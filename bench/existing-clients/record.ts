@@ -1,4 +1,4 @@
-// Records what the existing clients send, for packages/server/test/recorded-clients: run it when one of them has changed.
+// Records what existing clients send, for packages/server/test/compat/recorded-clients. Run it when a client has changed.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ const CLIENTS = [
   },
 ];
 
-/** Names to record; all when there are none. */
+/** Names to record; empty: all. */
 const only = process.argv.slice(2);
 
 for (const { name, packages, args } of CLIENTS.filter(
