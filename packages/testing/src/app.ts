@@ -25,10 +25,10 @@ import { LONG_TIMEOUT_MS } from './timeouts.ts';
 export interface TestApp {
   app: FastifyInstance;
   key: string;
-  /** Its worker does nothing until it is started. */
+  /** Its worker rests until it is started. */
   services: Services;
   stores: Stores;
-  /** Does nothing until it is run. */
+  /** Rests until it is run. */
   sweep: Sweep;
   dataDir: string;
   /** Starts listening on a free port, once. */

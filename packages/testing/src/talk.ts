@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { VOICES } from './paths.ts';
 import { silentWav, WAV_HEADER_BYTES, wavHeader } from './wav.ts';
 
-/** A long WAV of the example voices, one after another, repeated: 16 bit, mono, 16 kHz. */
+/** A long WAV that repeats the example voices: 16 bit, mono, 16 kHz. */
 export function talkWav(seconds: number): Buffer {
   const wav = silentWav(seconds);
   const voices = readdirSync(VOICES)
@@ -15,7 +15,7 @@ export function talkWav(seconds: number): Buffer {
   return wav;
 }
 
-/** The same recording in stereo: the voices on the left, silence on the right. */
+/** A stereo WAV with the voices on the left and silence on the right. */
 export function oneSidedCall(mono: Buffer): Buffer {
   const samples = samplesOf(mono);
   const rate = mono.readUInt32LE(24);
