@@ -95,7 +95,7 @@ async function separateChannels(mebibytes: number): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
       const start = performance.now();
-      const { emotions } = await result(server, await upload(server, kinds[kind], '&channels=separate'));
+      const { emotions } = await result(server, await upload(server, kinds[kind], { channels: 'separate' }));
       seconds[kind].push((performance.now() - start) / 1000);
       const heard = new Set(emotions.map(({ channel }) => channel)).size;
       const expected = kind === 'one channel' ? 1 : channels;

@@ -5,8 +5,8 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { Classifier, DEFAULT_MODELS_DIR, pickWeights, readCatalog } from '@undertone/classifier';
+import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { openSession } from '../../packages/classifier/src/session.ts';
 
 const { values: options } = parseArgs({

@@ -3,12 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { killed, surviveFaults, type Victim } from '@undertone/testing/crashes';
+import { killed, surviveFaults } from '@undertone/testing/crashes';
 import { Random } from '@undertone/testing/random';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { Receiver } from '@undertone/testing/webhook-receiver';
 import { describeMachine } from '../support/report.ts';
-import { halfHours } from './half-hours.ts';
 import { SeveralMachines } from './several-machines.ts';
 
 const { values } = parseArgs({
@@ -19,8 +18,6 @@ const { values } = parseArgs({
     /** Two API processes and two workers over PostgreSQL and S3. Everything but S3 may fail. Give both or neither. */
     postgres: { type: 'boolean', default: false },
     s3: { type: 'boolean', default: false },
-    /** Half-hour recordings before that, while each of these things fails once. */
-    recordings: { type: 'string', default: '6' },
   },
 });
 if (values.postgres !== values.s3) throw new Error('Several processes share both: give --postgres and --s3.');
@@ -36,11 +33,9 @@ const dataDir = await mkdtemp(join(tmpdir(), 'undertone-recovery-'));
 const env = { SERVICE_WEBHOOK_PRIVATE: 'true' };
 say(describeMachine());
 try {
-  let victim: Victim = killed(new ServerProcess(dataDir, env));
-  if (values.postgres) {
-    await halfHours(Number(values.recordings), random, say);
-    victim = await SeveralMachines.prepare(env);
-  }
+  const victim = values.postgres
+    ? await SeveralMachines.prepare(env)
+    : killed(new ServerProcess(dataDir, env));
   const report = await surviveFaults(victim, Number(values.kills), random, { say, receiver });
   say(JSON.stringify({ ...report, webhooks: receiver.taken.size, attempts: receiver.received.length }));
 } finally {

@@ -7,12 +7,9 @@ import type { Random } from '@undertone/testing/random';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { SharedStores } from '@undertone/testing/shared-stores';
 
-export const FAULTS = ['worker', 'api', 'postgres'] as const;
-export type Fault = (typeof FAULTS)[number];
-
 /** Two API processes and two workers over one PostgreSQL and one S3. Only S3 never fails. */
 export class SeveralMachines implements Victim {
-  readonly stores: SharedStores;
+  readonly #stores: SharedStores;
   readonly #dataDir: string;
   readonly #apis: readonly ServerProcess[];
   readonly #workers: readonly ServerProcess[];
@@ -24,7 +21,7 @@ export class SeveralMachines implements Victim {
   }
 
   private constructor(stores: SharedStores, dataDir: string, env: Record<string, string>) {
-    this.stores = stores;
+    this.#stores = stores;
     this.#dataDir = dataDir;
     const shared = { ...stores.env, ...env, SERVICE_WORKERS: '1' };
     const two = (SERVICE_ROLE: string) =>
@@ -46,26 +43,22 @@ export class SeveralMachines implements Victim {
     await Promise.all([...this.#apis, ...this.#workers].map((process) => process.start()));
   }
 
-  fail(random: Random): Promise<Fault> {
-    return this.break(FAULTS[random.integer(0, FAULTS.length - 1)] as Fault, random);
-  }
-
-  async break(fault: Fault, random: Random): Promise<Fault> {
-    const { cluster } = this.stores;
+  async fail(random: Random): Promise<string> {
+    const fault = random.pick(['worker', 'api', 'postgres']);
+    const { cluster } = this.#stores;
     if (fault === 'postgres') {
       await cluster.stopServer();
       await cluster.startServer();
     } else {
-      const among = fault === 'api' ? this.#apis : this.#workers;
-      const process = among[random.integer(0, among.length - 1)];
-      await process?.end('SIGKILL');
-      await process?.start();
+      const process = random.pick(fault === 'api' ? this.#apis : this.#workers);
+      await process.end('SIGKILL');
+      await process.start();
     }
     return fault;
   }
 
   async left(): Promise<string[]> {
-    const { SERVICE_S3_BUCKET: s3Bucket = '', SERVICE_S3_ENDPOINT: s3Endpoint = '' } = this.stores.env;
+    const { SERVICE_S3_BUCKET: s3Bucket = '', SERVICE_S3_ENDPOINT: s3Endpoint = '' } = this.#stores.env;
     const store = await openS3({ s3Bucket, s3Endpoint });
     try {
       return await store.groups();
@@ -76,7 +69,7 @@ export class SeveralMachines implements Victim {
 
   async end(): Promise<void> {
     await Promise.all([...this.#apis, ...this.#workers].map((process) => process.end('SIGKILL')));
-    await this.stores.stop();
+    await this.#stores.stop();
     await rm(this.#dataDir, { recursive: true, force: true });
   }
 }

@@ -130,9 +130,7 @@ async function silence(): Promise<void> {
   const megabytes = (await server.residentMegabytes()) - before;
   child.stdin?.end();
   await once(child, 'exit');
-  console.log(
-    `${open} silent connections: ${rounded(megabytes)} MB (limit ${LIMITS.silentMegabytes}).`,
-  );
+  console.log(`${open} silent connections: ${rounded(megabytes)} MB (limit ${LIMITS.silentMegabytes}).`);
   if (open !== SILENT) limits.miss(`${SILENT} silent connections: ${open} were open`);
   limits.atMost(`memory of ${SILENT} silent connections`, megabytes, LIMITS.silentMegabytes, ' MB');
 }

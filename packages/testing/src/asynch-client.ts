@@ -92,13 +92,13 @@ export class AsynchClient {
   }
 
   /** Polls until the request is no longer pending. */
-  async settled(requestId: string, withinMs = SETTLED_WITHIN_MS): Promise<Response> {
+  async settled(requestId: string, withinMs = SETTLED_WITHIN_MS, pollMs = 25): Promise<Response> {
     const deadline = performance.now() + withinMs;
     for (;;) {
       const response = await steadily(() => this.prediction(requestId));
       if (response.status !== 202) return response;
       assert.ok(performance.now() < deadline, `still ${await response.text()}`);
-      await sleep(25);
+      await sleep(pollMs);
     }
   }
 

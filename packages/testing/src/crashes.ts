@@ -46,10 +46,10 @@ export function killed(server: ServerProcess): Victim {
   };
 }
 
-export const MOMENTS = ['upload', 'completion', 'processing'] as const;
-export type Moment = (typeof MOMENTS)[number];
+const MOMENTS = ['upload', 'completion', 'processing'] as const;
+type Moment = (typeof MOMENTS)[number];
 
-export interface CrashReport {
+interface CrashReport {
   uploads: number;
   moments: Record<Moment, number>;
   faults: Record<string, number>;
@@ -177,7 +177,7 @@ async function uploadAndFail(
   return { id: begun.request_id, emotions, broken };
 }
 
-export function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
+function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
   const shape = (list: AsynchResult['emotions']) => list.map(({ t, emotion }) => `${t} ${emotion}`);
   assert.deepEqual(shape(actual), shape(expected));
   // The last bits depend on which windows shared a batch, so a rounded confidence may differ by one digit.
@@ -207,7 +207,7 @@ async function allNotified(receiver: Receiver, ids: readonly string[], victim: V
   await verifyAll(secret, receiver.received);
 }
 
-export async function nothingLeft(victim: Victim): Promise<void> {
+async function nothingLeft(victim: Victim): Promise<void> {
   for (let tries = 0; (await victim.left()).length > 0; tries++) {
     assert.ok(tries < 100, `left behind: ${await victim.left()}`);
     await sleep(100);

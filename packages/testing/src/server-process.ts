@@ -10,6 +10,7 @@ import { freePort, isReady } from './ready.ts';
 
 const MAIN = join(ROOT, 'packages/server/src/main.ts');
 const KEPT_LOG_CHARS = 10_000;
+const START_TIMEOUT_MS = 180_000;
 
 /** The real server as a process that can be killed and started again with the same data and port. */
 export class ServerProcess {
@@ -54,8 +55,9 @@ export class ServerProcess {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       log = (log + text).slice(-KEPT_LOG_CHARS);
     });
+    const deadline = performance.now() + START_TIMEOUT_MS;
     while (!(await isReady(this.url))) {
-      if (!this.isAlive) throw new Error(`the server exited: ${log}`);
+      if (!this.isAlive || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
       await sleep(20);
     }
   }
