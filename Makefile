@@ -1,9 +1,9 @@
-# `make serve` and `make test` do everything from a fresh clone: each installs what it needs first.
+# `make serve` and `make test` work in a fresh clone: each installs what it needs first.
 
-# The runtime's install script would fetch GPU libraries from the internet; the CPU build is in its package already.
-# Its warnings about the machine's own Node do not matter: the project brings Node 24 and runs on that.
+# The install script of the ONNX runtime would download GPU libraries; its package already contains the CPU build.
+# npm's warnings about the machine's Node do not matter: the project installs Node 24 and uses that.
 NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
-# Debian's own Python, because Debian's PyTorch is made for it.
+# Debian's own Python, because Debian's PyTorch is built for it.
 PYTHON ?= /usr/bin/python3
 PYTEST := .venv/bin/python -m pytest
 
@@ -12,12 +12,12 @@ PYTEST := .venv/bin/python -m pytest
 
 help:
 	@echo 'make serve       run the service on http://127.0.0.1:8080; the first start prints a link to its page'
-	@echo 'make test        everything a change must pass (installs Debian packages that are missing)'
-	@echo 'make acceptance  what takes long by its nature: benches, kills, 80 s of a locked database, the image'
-	@echo 'make check       the quick part of it: style and types'
-	@echo 'make install     only what npm brings'
+	@echo 'make test        everything a change must pass (installs missing Debian packages)'
+	@echo 'make acceptance  the slow checks: benches, fault injection, recovery, the container image'
+	@echo 'make check       the quick part of the tests: style and types'
+	@echo 'make install     only the npm packages and the page'
 
-# Without npm in between: a signal to make reaches the server, and Node 24 comes before the machine's own.
+# Not through npm, so that signals to make reach the server. The project's Node 24 comes first in PATH.
 serve: install
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" exec node packages/cli/bin/undertone.js serve
 
@@ -27,7 +27,7 @@ node_modules/.installed: package.json package-lock.json $(wildcard packages/*/pa
 	$(NPM) ci
 	@touch $@
 
-# The page that the server shows. npm builds it as well; this is for when its sources have changed since.
+# The web page. npm builds it at install time; this rebuilds it when its sources have changed.
 PAGE := $(shell find packages/playground packages/sdk/src packages/contract/src examples/voices docs/*.md -type f \
 	-not -path '*/dist*' -not -path '*/test/*')
 packages/playground/dist/index.html: $(PAGE) node_modules/.installed
@@ -56,12 +56,12 @@ packages/server/.venv/.installed: packages/server/test/support/generated/require
 	packages/server/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-# What the tests need, most of it waiting for the network, so all at the same time.
+# What the tests need. Mostly downloads, so they run in parallel.
 .PHONY: test-ready
 test-ready: check .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
 
-# All runners always run, the last words are theirs, and any of them can fail the whole. Training computes in what the others
-# leave: they often wait.
+# All runners always run, their output comes last, and any failure fails the target. Training runs at low priority in the idle
+# time of the others.
 test:
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line test-ready
 	@failed=0; log=$$(mktemp); \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tries the files in this folder as far as one machine can; README.md says what is and what is not tried. Debian, as root.
-# Leaves nothing behind but the Debian packages it installs. PARTS=compose,alerts tries some; KEEP=FOLDER keeps the base and the
-# layers of the image there for the next time.
+# Tests the files in this folder as far as one machine can; README.md says what is tested. Needs Debian and root.
+# Leaves nothing behind but the Debian packages it installs. PARTS=compose,alerts tests only these; KEEP=FOLDER caches the base and
+# the layers of the image there.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
@@ -9,11 +9,11 @@ parts=${PARTS:-image,compose,kubernetes,systemd,alerts}
 work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
 [ -n "${KEEP:-}" ] || trap 'rm -rf --one-file-system "$work"' EXIT
 
-# In namespaces of its own: what is mounted, started and listened on there is gone with it. The loop-back network is there.
-apart() {
-  unshare --mount --net --pid --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' apart "$@"
+# Runs a command in its own namespaces, with a loopback network. Its mounts, processes and sockets disappear with it.
+isolated() {
+  unshare --mount --net --pid --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' isolated "$@"
 }
-export -f apart
+export -f isolated
 
 needs() {
   local missing=()
@@ -28,7 +28,7 @@ needs() {
 base_image() {
   debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" >"$work/debootstrap.log" ||
     { tail "$work/debootstrap.log"; return 1; }
-  # Certificate authorities of this network, where it has its own.
+  # Certificate authorities of the local network, if any.
   cp --recursive /usr/local/share/ca-certificates "$work/base/usr/local/share/"
   TMPDIR=/tmp chroot "$work/base" update-ca-certificates >"$work/certificates.log" 2>&1 ||
     { tail "$work/certificates.log"; return 1; }
@@ -49,19 +49,19 @@ image() {
   root=$("${buildah[@]}" mount "$container")
   "${buildah[@]}" inspect --type image undertone | node deploy/image-config.ts >"$work/image.env"
   size() { du --summarize --human-readable "$1" | cut --fields=1; }
-  echo "Built for $(uname --machine): $(size "$root") in all, of which the service $(size "$root/app")."
-  root=$root config=$work/image.env apart bash deploy/try-image.sh
+  echo "Built for $(uname --machine): $(size "$root") in total, $(size "$root/app") of it the service."
+  root=$root config=$work/image.env isolated bash deploy/try-image.sh
 }
 
 compose() {
   needs iproute2 postgresql
-  WORK=$work apart bash -c 'printf "127.0.0.1 localhost postgres s3\n" >"$WORK/hosts" &&
+  WORK=$work isolated bash -c 'printf "127.0.0.1 localhost postgres s3\n" >"$WORK/hosts" &&
     mount --bind "$WORK/hosts" /etc/hosts && exec node deploy/try-compose.ts'
 }
 
 kubernetes() {
   .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
-  # KEDA's kinds have no schema in there.
+  # There is no schema for KEDA's resources.
   .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker}.yaml
 }
 
@@ -72,7 +72,7 @@ systemd() {
   return 0
 }
 
-# From Debian's package without installing it, which would start a server.
+# Unpacks Debian's package, because installing it would start a server.
 alerts() {
   (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
   promtool=$work/prometheus/usr/bin/promtool
@@ -86,10 +86,10 @@ failed=()
 for part in ${parts//,/ }; do
   echo
   echo "--- $part"
-  # Not in a condition: there `set -e` would not count.
+  # Not in a condition, where `set -e` has no effect.
   (set -e; "$part")
   [ $? -eq 0 ] || failed+=("$part")
 done
 echo
 for part in "${failed[@]}"; do echo "MISSED: deploy: $part"; done
-[ ${#failed[@]} -eq 0 ] && echo "All of $parts was tried and works."
+[ ${#failed[@]} -eq 0 ] && echo "All of $parts work."

@@ -1,5 +1,5 @@
-// The queries of the Grafana dashboard as a file of Prometheus rules, so that promtool can read them. Every metric of ours in
-// them and in the alerts must be one that docs/OPERATIONS.md lists, which a test compares with the service itself.
+// Prints the queries of the Grafana dashboard as Prometheus rules, so that promtool can check them. Every Undertone metric in them
+// and in the alerts must be listed in docs/OPERATIONS.md, which a test compares with the service itself.
 import { readFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 

@@ -1,10 +1,10 @@
-// The configuration of an image, as `buildah inspect` prints it, as shell variables for try-image.sh.
+// Turns the image configuration printed by `buildah inspect` into shell variables for try-image.sh.
 import { text } from 'node:stream/consumers';
 
 const { Docker } = JSON.parse(await text(process.stdin));
 const { Env, User, Entrypoint, Cmd, Healthcheck, WorkingDir } = Docker.config;
 const [kind, ...health] = Healthcheck.Test;
-if (kind !== 'CMD') throw new Error('the health check is expected to need no shell');
+if (kind !== 'CMD') throw new Error('The health check must not need a shell');
 const quoted = (words: string[]) => words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
 console.log(`user=${quoted([User])}\nfolder=${quoted([WorkingDir])}`);
 console.log(

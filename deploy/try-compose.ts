@@ -1,5 +1,5 @@
-// Starts the services of compose.yaml as processes, with its environment and commands, and sends a recording through them.
-// Runs where `postgres` and `s3` are this machine and nothing else listens (acceptance.sh); what it starts ends with it.
+// Starts the services of compose.yaml as processes, with its environment and commands, and uploads a recording to them.
+// acceptance.sh runs it in a namespace where `postgres` and `s3` are this machine; its child processes end with the namespace.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { chownSync, readdirSync, readFileSync } from 'node:fs';
@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { talkWav } from '@undertone/testing/talk';
 import pg from 'pg';
 import { parse, parseAllDocuments } from 'yaml';
-import { talkWav } from '../packages/cli/test/support/talk.ts';
 
 interface Service {
   environment: Record<string, string>;
@@ -22,7 +22,7 @@ const ROOT = new URL('../', import.meta.url).pathname;
 const UNDERTONE = [process.execPath, join(ROOT, 'packages/cli/bin/undertone.js')] as const;
 const TALK_SECONDS = 60;
 
-/** `${NAME:-default}` as its default. */
+/** Replaces `${NAME:-default}` by the default. */
 const text = readFileSync(join(ROOT, 'deploy/compose.yaml'), 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 const { services } = parse(text, { merge: true }) as { services: Record<string, Service> };
 const { api, worker, postgres, s3 } = services as Record<'api' | 'worker' | 'postgres' | 's3', Service>;
@@ -37,7 +37,7 @@ function run(program: string, args: readonly string[], env: Record<string, strin
     ...more,
   });
   child.on('exit', (code) => {
-    console.log(`${program} ${args.join(' ')} ended with ${code}`);
+    console.log(`${program} ${args.join(' ')} exited with ${code}`);
     process.exit(1);
   });
 }
@@ -50,7 +50,7 @@ async function undertone(args: readonly string[], env: Record<string, string>): 
 
 async function until(what: string, check: () => Promise<unknown>): Promise<void> {
   for (let tries = 0; !(await check().catch(() => false)); tries++) {
-    if (tries === 300) throw new Error(`${what} did not come up`);
+    if (tries === 300) throw new Error(`${what} did not start`);
     await sleep(100);
   }
   console.log(`${what} is up`);
@@ -110,7 +110,7 @@ try {
   run(join(ROOT, '.venv/bin/weed'), command, { ...s3.environment, TMPDIR: folder }, { stdio: 'ignore' });
   await until('S3', async () => (await fetch('http://s3:8333/status')).ok);
 
-  // In their containers all listen on the same port; here each has an address of its own instead.
+  // In containers all listen on the same port; here each has its own address instead.
   const hosts = [
     '127.0.0.1',
     ...Array.from({ length: worker.deploy?.replicas ?? 1 }, (_, i) => `127.0.0.${11 + i}`),
@@ -134,7 +134,7 @@ try {
   });
   assert.equal(JSON.parse(timeline).emotions.length, TALK_SECONDS / 5, timeline);
   console.log(
-    `A recording of ${TALK_SECONDS} s was sent straight to S3 and came back as ${TALK_SECONDS / 5} emotions.`,
+    `A recording of ${TALK_SECONDS} s was uploaded directly to S3 and gave ${TALK_SECONDS / 5} emotions.`,
   );
 
   const manifests = parseAllDocuments(readFileSync(join(ROOT, 'deploy/kubernetes/autoscaler.yaml'), 'utf8'));
@@ -143,7 +143,7 @@ try {
     api.environment['SERVICE_DATABASE_URL'] ?? '',
     scaler.spec.triggers[0].metadata.query,
   );
-  assert.equal(Number(Object.values(row ?? {})[0]), 0, 'nothing waits');
+  assert.equal(Number(Object.values(row ?? {})[0]), 0, 'the queue is empty');
   console.log('The query of the autoscaler works.');
 } finally {
   await rm(folder, { recursive: true, force: true });

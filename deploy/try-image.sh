@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the image whose files are in $root as a container would: its user, its environment, a read-only root file system.
+# Runs the image in $root like a container: with its user, its environment and a read-only root file system.
 set -euo pipefail
 # shellcheck source=/dev/null
 source "$config"
@@ -13,7 +13,7 @@ key=a-key-of-no-value
 log=${config%/*}/image.log
 inside=(chroot "--userspec=$user" "$root" env --ignore-environment "--chdir=$folder" "${environment[@]}" "SERVICE_API_KEY=$key")
 
-touch "$root/app/x" 2>/dev/null && { echo 'The root file system can be written to.'; exit 1; }
+touch "$root/app/x" 2>/dev/null && { echo 'The root file system is writable.'; exit 1; }
 "${inside[@]}" "${start[@]}" >"$log" &
 server=$!
 for ((tries = 0; ; tries++)); do
@@ -29,4 +29,4 @@ for file in "$voice" "$root/tmp/voice.webm"; do
 done
 kill -TERM "$server"
 wait "$server"
-echo "Ran as user $user with a read-only root, answered WAV and WebM, was healthy, and stopped in order."
+echo "Ran as user $user with a read-only root, answered WAV and WebM, was healthy, and shut down cleanly."

@@ -1,5 +1,5 @@
-// Run by npm after each install. Each kind of machine has its own package with the command `node`; npm 10 and older link only
-// the first of them by name, which may be the one that is not for this machine and was left out.
+// Run by npm after each install. Each platform has its own package with the command `node`. npm 10 and older link only the first
+// of them by name, which may be for another platform and therefore not installed.
 import { existsSync, rmSync, symlinkSync } from 'node:fs';
 
 const folder = `node-${process.platform}-${process.arch}`;

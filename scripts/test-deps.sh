@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages the tests need beside npm's and Python's, but only those that are missing.
+# Installs the Debian packages that the tests need, if they are missing.
 set -euo pipefail
 
 python=${PYTHON:-/usr/bin/python3}
 missing=()
 
-# need PACKAGE WHY COMMAND...: the package is missing when the command fails.
+# need PACKAGE WHY COMMAND...: if the command fails, the package is missing.
 need() {
   local package=$1 why=$2
   shift 2
@@ -24,19 +24,19 @@ has_postgres() {
 }
 
 need chromium 'the page is tested in a real browser' command -v "${CHROMIUM:-chromium}"
-need curl 'the examples of the README are run' command -v curl
+need curl 'the tests run the examples of the README' command -v curl
 need ffmpeg 'recordings that are not WAV' command -v ffmpeg
-need libopus0 'the training corpora are kept in Opus' has_library libopus.so.0
-need postgresql 'the stores are tested over a PostgreSQL of their own' has_postgres
-need python3-venv 'the Python tests have an environment of their own' "$python" -c 'import ensurepip, venv'
-need python3-torch 'the training recipe is run on a small scale' "$python" -c 'import torch'
-need libopenblas0 'without it PyTorch computes many times slower' has_library libopenblas.so.0
+need libopus0 'the training corpora are stored as Opus' has_library libopus.so.0
+need postgresql 'the tests of the stores start their own PostgreSQL' has_postgres
+need python3-venv 'the Python tests have their own environment' "$python" -c 'import ensurepip, venv'
+need python3-torch 'the tests run the training recipe on a small scale' "$python" -c 'import torch'
+need libopenblas0 'without it PyTorch is many times slower' has_library libopenblas.so.0
 
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "The tests need these, and there is no apt-get to install them with: ${missing[*]}" >&2
-  echo "Install them, or what they are called here, and run this again. (PYTHON names another Python.)" >&2
+  echo "The tests need these packages, but there is no apt-get to install them: ${missing[*]}" >&2
+  echo "Install them, or their equivalents on this system, and run this again. (PYTHON selects another Python.)" >&2
   exit 1
 fi
 
@@ -52,7 +52,7 @@ fi
 echo "Installing with apt-get: ${missing[*]}"
 install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get)
 "${install[@]}" update -qq
-# The tests have clusters of their own: none of Debian's is to be made and started beside them.
+# The tests create their own clusters, so keep Debian from creating and starting one.
 if [[ " ${missing[*]} " == *' postgresql '* ]]; then
   "${install[@]}" install -qq --yes --no-install-recommends postgresql-common >/dev/null
   "${as_root[@]}" sed -ri 's/#?(create_main_cluster) .*$/\1 = false/' /etc/postgresql-common/createcluster.conf

@@ -1,11 +1,11 @@
-// Long recordings (asynch): the whole way against copying plus the bare model, memory, and short recordings meanwhile.
-// With `--channels 2` instead: channels heard apart beside one channel.
+// Long recordings (asynch): the whole request compared with copying plus the bare model, memory, and concurrent short recordings.
+// With `--channels 2` instead: channels analysed separately compared with one channel.
 import { parseArgs } from 'node:util';
 import { API_KEY_HEADER, ASYNCH_LIMITS, ASYNCH_PATHS, formatTimestamp, PATHS } from '@undertone/contract';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { BareModel } from '../support/bare-model.ts';
 import { Client } from '../support/client.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
 import { clipForm } from '../support/voice.ts';
 import { Recording } from './recording.ts';
 import { result, upload } from './upload.ts';
@@ -18,11 +18,11 @@ const ROUNDS = 3;
 
 const { values } = parseArgs({
   options: {
-    /** Sizes of the recordings, with commas between them. */
+    /** Sizes of the recordings, separated by commas. */
     mebibytes: { type: 'string', default: '60,1024' },
-    /** At 192,000 Hz the same bytes have a quarter of the windows: quicker, and more decoding for each. */
+    /** At 192,000 Hz the same bytes have a quarter of the windows: faster, with more decoding per window. */
     rate: { type: 'string', default: '44100' },
-    /** 2 and more: that many channels are heard apart, which is compared with one channel of the first size. */
+    /** 2 or more: analyse the channels separately, and compare with one channel of the first size. */
     channels: { type: 'string', default: '1' },
   },
 });
@@ -45,7 +45,7 @@ console.log(
 const sizes = values.mebibytes.split(',').map(Number);
 const server = await startServerProcess();
 try {
-  if (channels > 1) await channelsApart(sizes[0] as number);
+  if (channels > 1) await separateChannels(sizes[0] as number);
   else {
     const runs: Run[] = [];
     for (const mebibytes of sizes) runs.push(await measure(mebibytes));
@@ -54,7 +54,7 @@ try {
       limits.atMost(`${mebibytes} MiB`, ratio, LIMITS.wholeRatio, ' times copy plus bare model');
       limits.atMost(`memory with ${mebibytes} MiB`, peakMegabytes, LIMITS.megabytes, ' MB');
     }
-    await shortRecordingsMeanwhile();
+    await concurrentShortRecordings();
   }
 } finally {
   await server.stop();
@@ -79,8 +79,8 @@ async function measure(mebibytes: number): Promise<Run> {
   return { mebibytes, windows, copySeconds, bareSeconds, wholeSeconds, ratio, peakMegabytes };
 }
 
-/** The same length each time: one channel, all channels speaking, and all but one silent. */
-async function channelsApart(mebibytes: number): Promise<void> {
+/** Recordings of the same length: one channel, speech on all channels, and speech on one of them. */
+async function separateChannels(mebibytes: number): Promise<void> {
   const kinds = {
     'one channel': new Recording(mebibytes, rate, 1),
     'all speak': new Recording(mebibytes * channels, rate, channels),
@@ -95,11 +95,11 @@ async function channelsApart(mebibytes: number): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
       const start = performance.now();
-      const { emotions } = await result(server, await upload(server, kinds[kind], '&channels=separate'));
+      const { emotions } = await result(server, await upload(server, kinds[kind], { channels: 'separate' }));
       seconds[kind].push((performance.now() - start) / 1000);
       const heard = new Set(emotions.map(({ channel }) => channel)).size;
       const expected = kind === 'one channel' ? 1 : channels;
-      if (heard !== expected) limits.miss(`${kind}: ${heard} channels heard instead of ${expected}`);
+      if (heard !== expected) limits.miss(`${kind}: ${heard} channels instead of ${expected}`);
     }
   }
   const one = median(seconds['one channel']);
@@ -120,7 +120,7 @@ async function channelsApart(mebibytes: number): Promise<void> {
   limits.atMost('memory', await server.peakMegabytes(), LIMITS.megabytes, ' MB');
 }
 
-/** As many threads as the server has, on the same machine just before and after. */
+/** With as many threads as the server, just before and after it. */
 async function bareWindowsPerSecond(): Promise<number> {
   const threads = await server.metric('undertone_inference_threads');
   const model = await BareModel.start(threads);
@@ -137,15 +137,15 @@ function checkElements({ seconds }: Recording, emotions: readonly { t: string }[
   if (last !== formatTimestamp((expected - 1) * STEP_SECONDS)) limits.miss(`the last element is at ${last}`);
 }
 
-/** Discrete work goes before asynch work: what does a long recording cost the short ones? */
-async function shortRecordingsMeanwhile(): Promise<void> {
-  const client = new Client({ ...server, body: clipForm(STEP_SECONDS), connections: 1 });
+/** Short recordings have priority: how much does a long recording slow them down? */
+async function concurrentShortRecordings(): Promise<void> {
+  const client = new Client(server, { body: clipForm(STEP_SECONDS) });
   for (let i = 0; i < DISCRETE_REQUESTS; i++) await client.post();
   const idleMs = await medianPost(client);
   const requestId = await upload(server, new Recording(300, 44_100, 1));
   const busyMs = await medianPost(client);
   if (!((await server.metric('undertone_asynch_requests{state="processing"}')) > 0))
-    limits.miss('the recording was done before the discrete requests were');
+    limits.miss('the recording finished before the discrete requests');
   await client.close();
   const path = `${PATHS.asynch}${ASYNCH_PATHS.requests}/${requestId}`;
   await fetch(server.url + path, { method: 'DELETE', headers: { [API_KEY_HEADER]: server.key } });
@@ -154,14 +154,14 @@ async function shortRecordingsMeanwhile(): Promise<void> {
     `Short recordings: ${rounded(idleMs)} ms idle, ${rounded(busyMs)} ms while a long one is processed: ` +
       `${rounded(ratio)} times (limit ${LIMITS.discreteRatio}).`,
   );
-  limits.atMost('short recordings beside a long one', ratio, LIMITS.discreteRatio, ' times the idle median');
+  limits.atMost('short recordings during a long one', ratio, LIMITS.discreteRatio, ' times the idle median');
 }
 
 async function medianPost(client: Client): Promise<number> {
   const times: number[] = [];
   for (let i = 0; i < DISCRETE_REQUESTS; i++) {
     const { status, ms } = await client.post();
-    if (status !== 200) limits.miss(`a discrete request was answered ${status}`);
+    if (status !== 200) limits.miss(`a discrete request got ${status}`);
     times.push(ms);
   }
   return median(times);

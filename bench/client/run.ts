@@ -1,4 +1,6 @@
+// Memory and speed of a large upload with the TypeScript client, beside bare HTTP. See ../README.md.
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { PATHS } from '@undertone/contract';
 import { EmotionClient } from '@undertone/sdk';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { build } from 'esbuild';
-import { describeMachine } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
+import { describeMachine, Limits } from '../support/report.ts';
 
 const MIB = 2 ** 20;
-const MOST_MIB = 150;
+const MAX_MIB = 150;
 
 interface Sent {
   readonly requestId: string;
@@ -28,10 +30,10 @@ const { values } = parseArgs({
 const bytes = Number(values.mebibytes) * MIB;
 const run = promisify(execFile);
 const folder = await mkdtemp(join(tmpdir(), 'undertone-bench-client-'));
-const server = await startServerProcess({ env: { SERVICE_WORKERS: '1' } });
+const server = await startServerProcess({ SERVICE_WORKERS: '1' });
 try {
   const path = join(folder, 'talk.wav');
-  await writeScrambled(path, bytes);
+  await writeRandom(path, bytes);
   await buildPrograms();
   const best: Partial<Record<'client' | 'bare', Sent>> = {};
   for (let i = 0; i < Number(values.repeat); i++) {
@@ -46,7 +48,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Built, as users have it: running TypeScript takes tens of megabytes more. */
+/** Measures the built client, as users have it: running TypeScript takes tens of megabytes more. */
 async function buildPrograms(): Promise<void> {
   const script = fileURLToPath(new URL('../../packages/sdk/scripts/build.ts', import.meta.url));
   await run(process.execPath, [script, join(folder, 'sdk')]);
@@ -60,7 +62,7 @@ async function buildPrograms(): Promise<void> {
   });
 }
 
-/** In a process of its own; the request is deleted at once, so that only the sending is measured. */
+/** Sends in a separate process, and deletes the request at once so that only the upload is measured. */
 async function send(how: 'client' | 'bare', path: string): Promise<Sent> {
   const asynchUrl = server.url + PATHS.asynch;
   const program = join(folder, 'send.mjs');
@@ -88,22 +90,14 @@ function report(client: Sent | undefined, bare: Sent | undefined): void {
   console.log(line('client', client));
   console.log(line('bare HTTP', bare));
   console.log(`ratio ${(client.seconds / bare.seconds).toFixed(2)}`);
-  if (client.peakMiB > MOST_MIB) {
-    console.error(`The client's memory passed ${MOST_MIB} MiB.`);
-    process.exitCode = 1;
-  }
+  const limits = new Limits();
+  limits.atMost("the client's memory", client.peakMiB, MAX_MIB, ' MiB');
+  limits.conclude();
 }
 
-/** Bytes that differ from place to place; nobody listens to them. */
-async function writeScrambled(path: string, length: number): Promise<void> {
-  const piece = new Uint32Array(MIB / 4);
+/** Random bytes: the server never decodes them. */
+async function writeRandom(path: string, length: number): Promise<void> {
   const handle = await open(path, 'w');
-  for (let at = 0, state = 1; at < length; at += MIB) {
-    for (let i = 0; i < piece.length; i++) {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
-      piece[i] = state;
-    }
-    await handle.write(new Uint8Array(piece.buffer, 0, Math.min(MIB, length - at)));
-  }
+  for (let left = length; left > 0; left -= MIB) await handle.write(randomBytes(Math.min(MIB, left)));
   await handle.close();
 }

@@ -1,17 +1,16 @@
 import { DISCRETE_LIMITS } from '@undertone/contract';
 import { fileForm } from '@undertone/testing/form';
-import { writeWav } from '@undertone/testing/write-wav';
+import { WAV_HEADER_BYTES, writeWav } from '@undertone/testing/wav';
 import { voiceLike } from '../support/voice.ts';
 
 const RATE = 192_000;
-const HEADER_BYTES = 44;
 const CHUNK_HEADER_BYTES = 8;
 
-/** A good recording that has all the bytes a file may have: the largest sound, and a chunk of text that fills the rest. */
+/** A valid recording of exactly the maximum size: the largest allowed sound, padded with a text chunk. */
 export function largestForm(): Buffer {
   const { maxSeconds, maxFileBytes } = DISCRETE_LIMITS;
   const soundBytes = maxSeconds * RATE * 2 * 8;
-  const filler = Buffer.alloc(maxFileBytes - HEADER_BYTES - soundBytes - CHUNK_HEADER_BYTES, 'text ');
+  const filler = Buffer.alloc(maxFileBytes - WAV_HEADER_BYTES - soundBytes - CHUNK_HEADER_BYTES, 'text ');
   const file = writeWav(voiceLike(maxSeconds, RATE), {
     encoding: 'float64',
     sampleRate: RATE,

@@ -1,5 +1,5 @@
-// One process of clients: each posts, waits for its answer, and posts again; after a 503 or 429 it waits as long as the
-// answer asks. Prints what they saw as JSON. `run.ts` starts it.
+// A process of clients, started by run.ts. Each client posts in a loop; after a 503 or 429 it waits for Retry-After. Prints the
+// results as JSON.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Client } from '../support/client.ts';
@@ -13,7 +13,7 @@ const { values } = parseArgs({
     key: { type: 'string', default: '' },
     clients: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '5' },
-    /** The largest body that is allowed, once for each client, all at the same time. */
+    /** Each client posts the largest allowed body once, all at the same time. */
     largest: { type: 'boolean', default: false },
     chunked: { type: 'boolean', default: false },
   },
@@ -21,9 +21,9 @@ const { values } = parseArgs({
 const { url, key, chunked, largest } = values;
 const connections = Number(values.clients);
 const body = largest ? largestForm() : clipForm();
-const client = new Client({ url, key, body, connections, chunked });
+const client = new Client({ url, key }, { body, connections, chunked });
 
-/** At first all clients send at one moment and nobody can be answered yet: only answers after that count. */
+/** All clients start at once, so the first answers do not count. */
 const WARM_UP_SECONDS = 3;
 const seconds = Number(values.seconds);
 const start = performance.now() + WARM_UP_SECONDS * 1000;
@@ -45,7 +45,7 @@ async function postOnce(): Promise<void> {
     okMs.push(answer.ms);
     if (performance.now() >= start && performance.now() < end) okInTime++;
   } else if (!largest) {
-    // With jitter, as any decent client has it: otherwise all that were refused come back at one moment.
+    // With jitter, so that the refused clients do not all retry at once.
     await sleep(answer.retryAfterSeconds * 1000 * (1 + Math.random()));
   }
 }

@@ -1,33 +1,33 @@
-// Short recordings (discrete): the whole request against the bare model, many clients, and the largest bodies.
+// Short recordings (discrete): the whole request compared with the bare model, many clients, and the largest bodies.
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { BareModel } from '../support/bare-model.ts';
 import { Client } from '../support/client.ts';
 import { checkHealth, type Health, watchHealth } from '../support/health.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
 import { clipForm } from '../support/voice.ts';
 
 const LIMITS = { latencyRatio: 1.3, shareOfCores: 0.75, crowdMegabytes: 600, largestMegabytes: 800 };
 const CROWD = 500;
 const LARGEST_BODIES = 64;
 const ALLOWED = ['200', '429', '503'];
-/** V8 compiles only what it has seen often, and a service does not stay as young as a bench. */
+/** Gives V8 time to optimise, as in a long-running service. */
 const WARM_UP_REQUESTS = 300;
 const BARE_WINDOWS = 40;
-/** As long as it takes until the first of a crowd have been refused or let in. */
+/** The time until the first clients of a crowd are admitted or refused. */
 const ARRIVAL_MS = 3_000;
 
 const { values } = parseArgs({
   options: {
-    /** Requests that are compared with the bare model. */
+    /** Requests to compare with the bare model. */
     rounds: { type: 'string', default: '200' },
-    /** For each number of clients, after a warm-up. */
+    /** Seconds per number of clients, after a warm-up. */
     seconds: { type: 'string', default: '5' },
-    /** Each number of clients is measured so often, because one stretch in ten is slow on a shared machine. */
+    /** Measurements per number of clients, because about one in ten is slow on a shared machine. */
     repeat: { type: 'string', default: '5' },
     crowdSeconds: { type: 'string', default: '20' },
   },
@@ -42,7 +42,7 @@ interface Load {
 
 interface Crowd extends Load {
   readonly megabytes: number;
-  /** While all of them connect at one moment and send what they have, from the cores the server runs on. */
+  /** While all clients connect and send at once, on the server's own cores. */
   readonly atArrival: Health;
   readonly health: Health;
 }
@@ -59,17 +59,17 @@ try {
 }
 limits.conclude();
 
-/** Takes turns, one after the other without a pause: whatever else the machine does slows both alike. */
+/** Alternates between the two, so that other load on the machine slows both equally. */
 async function compareWithModel(rounds: number): Promise<void> {
   const model = await BareModel.start(1);
-  const client = new Client({ ...server, body: clipForm(), connections: 1 });
+  const client = new Client(server, { body: clipForm() });
   const modelMs: number[] = [];
   const requestMs: number[] = [];
   for (let i = 0; i < WARM_UP_REQUESTS; i++) await client.post();
   for (let i = 0; i < rounds; i++) {
     modelMs.push(await model.windowMs());
     const { status, ms } = await client.post();
-    if (status !== 200) limits.miss(`one client alone was answered ${status}`);
+    if (status !== 200) limits.miss(`a single client got ${status}`);
     requestMs.push(ms);
   }
   await client.close();
@@ -82,7 +82,7 @@ async function compareWithModel(rounds: number): Promise<void> {
   limits.atMost('a whole request', ratio, LIMITS.latencyRatio, ' times the bare model');
 }
 
-/** The clients run on the same cores: what they need is part of what is missing. */
+/** The clients run on the same cores, so their CPU time counts as overhead. */
 async function shareOfTheCores(repeat: number): Promise<void> {
   const numbers = [1, 8, 64];
   const loads = new Map<number, Load[]>(numbers.map((clients) => [clients, []]));
@@ -96,18 +96,18 @@ async function shareOfTheCores(repeat: number): Promise<void> {
   const perSecond = (seen: readonly Load[]) => median(seen.map((one) => one.perSecond));
   const rows = [...loads].map(([clients, seen]) => ({
     clients,
-    'answers/s': rounded(perSecond(seen)),
+    'responses/s': rounded(perSecond(seen)),
     'of the bare model': `${Math.round((100 * perSecond(seen)) / median(bare))} %`,
     'median ms': rounded(median(seen.map(({ medianMs }) => medianMs))),
     'slowest ms': rounded(Math.max(...seen.map(({ slowestMs }) => slowestMs))),
   }));
   console.log(
-    `The bare model on ${availableParallelism()} threads: ${rounded(median(bare))} windows a second.`,
+    `The bare model on ${availableParallelism()} threads: ${rounded(median(bare))} windows per second.`,
   );
   console.table(rows);
   for (const [clients, seen] of loads) for (const one of seen) checkStatuses(`${clients} clients`, one);
   limits.atLeast(
-    'with 8 clients, of what the cores do with the bare model',
+    'throughput with 8 clients, as a share of the bare model',
     perSecond(loads.get(8) ?? []) / median(bare),
     LIMITS.shareOfCores,
   );
@@ -149,7 +149,7 @@ async function watched(work: () => Promise<Load>): Promise<Crowd> {
   return { ...seen, megabytes: await server.peakMegabytes(), atArrival, health: await health.stop() };
 }
 
-/** The clients are a process of their own. */
+/** The clients run in a separate process. */
 async function load(clients: number, flags: readonly string[]): Promise<Load> {
   const program = fileURLToPath(new URL('./load.ts', import.meta.url));
   const target = ['--url', server.url, '--key', server.key, '--clients', String(clients)];
@@ -160,5 +160,5 @@ async function load(clients: number, flags: readonly string[]): Promise<Load> {
 function checkStatuses(what: string, { statuses }: Load): void {
   const others = Object.entries(statuses).filter(([status]) => !ALLOWED.includes(status));
   for (const [status, count] of others) limits.miss(`${what}: ${status}, ${count} times`);
-  if (!statuses['200']) limits.miss(`${what}: nobody was answered 200`);
+  if (!statuses['200']) limits.miss(`${what}: no request got 200`);
 }

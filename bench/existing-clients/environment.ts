@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Where the clients' environments are kept, so that a second run does not install them again. */
+/** Keeps the clients' environments, so that a second run does not install them again. */
 export const FOLDER = join(tmpdir(), 'undertone-existing-clients');
 const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3';
 
-/** The Python of an environment with these packages, from PyPI, in it. */
+/** The Python of a virtual environment with these packages from PyPI. */
 export async function environment(name: string, packages: readonly string[]): Promise<string> {
   const run = promisify(execFile);
   const folder = join(FOLDER, name);

@@ -1,4 +1,4 @@
-"""valenceai 0.5.1 as its README uses it. Its addresses are in the environment."""
+"""Use valenceai 0.5.1 as its README does. The environment has its addresses."""
 
 import math
 import os
@@ -22,4 +22,4 @@ assert result["status"] == "completed", result
 with wave.open(os.path.join(folder, "long_file_sample.wav")) as recording:
     steps = math.ceil(recording.getnframes() / recording.getframerate() / 5)
 assert [step["t"] for step in result["emotions"]] == [f"00:{5 * i:02}" for i in range(steps)], result
-print("short and long recordings: as they should be")
+print("short and long recordings: ok")

@@ -1,7 +1,7 @@
 """
-The newest livekit-plugins-valenceai: its client in both of its modes, and its STT around one that only says a sentence.
+Test the newest livekit-plugins-valenceai: both modes of its client, and its STT around a recogniser that returns one sentence.
 
-A LiveKit server is not needed: frames are pushed as an agent's session pushes them.
+No LiveKit server is needed: frames are pushed like an agent's session does.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ async def client_in_both_modes() -> None:
 
 
 class OneSentence(stt.STT):
-    """Takes all frames, and when they are over it has understood one sentence."""
+    """A recogniser that reads all frames and then returns one sentence."""
 
     def __init__(self) -> None:
         super().__init__(capabilities=stt.STTCapabilities(streaming=True, interim_results=False))
@@ -68,7 +68,7 @@ class OneSentenceStream(stt.RecognizeStream):
     async def _run(self) -> None:
         async for _ in self._input_ch:
             pass
-        # What a recogniser needs to think; the emotion comes meanwhile.
+        # The time a recogniser would take; the emotion arrives meanwhile.
         await asyncio.sleep(2)
         said = [stt.SpeechData(language="en", text=SENTENCE, start_time=0, end_time=5)]
         self._event_ch.send_nowait(stt.SpeechEvent(type=stt.SpeechEventType.FINAL_TRANSCRIPT, alternatives=said))
@@ -95,4 +95,4 @@ async def main() -> None:
 
 
 asyncio.run(main())
-print("both modes of its client and its STT: as they should be")
+print("both modes of its client and its STT: ok")

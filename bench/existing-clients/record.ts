@@ -1,4 +1,4 @@
-// Records what the existing clients send, for packages/server/test/recorded-clients: run it when one of them has changed.
+// Records what existing clients send, for packages/server/test/compat/recorded-clients. Run it when a client has changed.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '@undertone/testing/ready';
-import { startServerProcess } from '../support/server-process.ts';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { environment } from './environment.ts';
 import { RecordingProxy } from './recording-proxy.ts';
 
@@ -30,7 +30,7 @@ const CLIENTS = [
   },
 ];
 
-/** Names to record; all when there are none. */
+/** Names to record; empty: all. */
 const only = process.argv.slice(2);
 
 for (const { name, packages, args } of CLIENTS.filter(
@@ -39,7 +39,7 @@ for (const { name, packages, args } of CLIENTS.filter(
   const python = await environment(name, packages);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const server = await startServerProcess({ env: { SERVICE_PUBLIC_URL: url } });
+  const server = await startServerProcess({ SERVICE_PUBLIC_URL: url });
   const proxy = new RecordingProxy(server.key, await readFile(VOICE));
   proxy.sendTo(server.url);
   await proxy.listen(port);

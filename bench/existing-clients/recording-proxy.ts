@@ -2,20 +2,16 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { type Exchange, type Recorded, shapeOf } from '@undertone/testing/replay';
 import { WebSocket, WebSocketServer } from 'ws';
-import {
-  type Exchange,
-  type Recorded,
-  shapeOf,
-} from '../../packages/server/test/compat/recorded-clients/replay.ts';
 
-/** Headers that the sender's library makes up again. */
+/** Headers that the sender's library generates. */
 const NOT_KEPT = ['host', 'content-length', 'connection', 'x-api-key', 'transfer-encoding'];
 const PAYLOAD = /("payload\\?": ?\\?")([A-Za-z0-9+/=]+)/g;
 
 /**
- * Between a client and the server: keeps what the client sends and the shape of what it is answered. Names that are
- * other ones each time (ids, URLs, ETags) are replaced by what they are, and audio by its place.
+ * A proxy that records what a client sends and the shape of the answers. Values that change with each run (ids, URLs,
+ * ETags) are replaced by placeholders, and so is the audio.
  */
 export class RecordingProxy {
   readonly recorded: Recorded[] = [];
@@ -70,7 +66,7 @@ export class RecordingProxy {
     const text = bytes.toString();
     this.#learn(text, answer.headers.etag);
     const kept = { ...exchange, status: answer.statusCode ?? 0, ...shapeOfText(text) };
-    // Of the same question asked again and again, the last answer is what it was asked for.
+    // Of repeated polls only the last answer matters.
     const last = this.recorded.at(-1);
     if (last !== undefined && 'path' in last && method === 'GET' && last.path === kept.path)
       this.recorded.pop();
@@ -110,13 +106,13 @@ export class RecordingProxy {
 
   #named(text: string): string {
     let named = text;
-    // A URL has ids in it: the longest first.
+    // Longest first, because URLs contain ids.
     const names = [...this.#names].toSorted(([a], [b]) => b.length - a.length);
     for (const [value, name] of names) named = named.replaceAll(value, name);
     return named;
   }
 
-  /** Names in an answer that the client will use. */
+  /** Learns the values that the client will send back. */
   #learn(text: string, etag: string | undefined): void {
     if (etag !== undefined) this.#names.set(JSON.stringify(etag).slice(1, -1), '{{etag}}');
     for (const [, name = '', value = ''] of text.matchAll(/"(request_id|upload_id|sid)":"([^"]+)"/g)) {

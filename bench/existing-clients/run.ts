@@ -1,18 +1,18 @@
-// The clients that people use with the hosted original, from PyPI, against the real server. See ../README.md.
+// The PyPI clients of the hosted original against the real server. See ../README.md.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { talkWav } from '../../packages/cli/test/support/talk.ts';
+import { type ServerProcess, startServerProcess } from '@undertone/testing/server-process';
+import { talkWav } from '@undertone/testing/talk';
 import { Limits } from '../support/report.ts';
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { environment, FOLDER } from './environment.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const VOICE = fileURLToPath(new URL('../../examples/voices/angry-1013.wav', import.meta.url));
-/** The line of their tests that names a folder of somebody's machine. */
+/** The line of their tests with a hard-coded folder. */
 const FIXTURES = /^TEST_AUDIO_DIR = .*$/m;
 
 const { values } = parseArgs({
@@ -76,7 +76,7 @@ try {
 }
 limits.conclude();
 
-/** From the source archive on PyPI, unchanged but for the folder of their recordings. */
+/** From the source archive on PyPI, unchanged except for the folder of their recordings. */
 async function endToEndTests(python: string): Promise<string[]> {
   const folder = join(FOLDER, 'tests');
   await mkdir(folder, { recursive: true });
@@ -103,7 +103,7 @@ async function program(
   args: readonly string[],
   env: Record<string, string>,
 ): Promise<string> {
-  // Not in this folder: their tests must not find anything of ours.
+  // In another folder, so that their tests cannot find our files.
   const { stdout } = await run(python, args, { cwd: fixtures, env: { PATH: process.env['PATH'], ...env } });
   return stdout;
 }

@@ -1,4 +1,4 @@
-"""valenceai 1.0.5 as its README uses it. Its addresses are in the environment."""
+"""Use valenceai 1.0.5 as its README does. The environment has its addresses."""
 
 import os
 import sys
@@ -32,4 +32,4 @@ for _ in range(100):
 stream.disconnect()
 assert connected[0]["session_id"], connected
 assert len(heard[0]["all_predictions"]) == 7, heard
-print("discrete, asynch, rate limits and streaming: as they should be")
+print("discrete, asynch, rate limits and streaming: ok")

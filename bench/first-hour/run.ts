@@ -1,4 +1,4 @@
-// Does what the README says, in an empty folder, as somebody new would: how long until the first answer? See ../README.md.
+// Follows the README in an empty folder, like a new user, and measures the time to the first answer. See ../README.md.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DEFAULT_PORT } from '@undertone/contract';
+import { blocksOf } from '@undertone/testing/documents';
+import { ROOT } from '@undertone/testing/paths';
 import { freePort, isReady } from '@undertone/testing/ready';
 import { chromium } from 'playwright-core';
-import { blocksOf } from '../../packages/cli/test/support/documents.ts';
-import { ROOT } from '../../packages/cli/test/support/undertone.ts';
 import { describeMachine, Limits, rounded } from '../support/report.ts';
 
 const LIMIT_SECONDS = 60;
@@ -22,7 +22,7 @@ const clone = join(folder, 'undertone');
 const port = await freePort();
 const onItsPort = (text: string) => text.replaceAll(String(DEFAULT_PORT), String(port));
 const { HOME = '', PATH = '', CHROMIUM = '/usr/bin/chromium' } = process.env;
-// The machine's own Node, not the one that runs this, and the npm that Node 20 brings: newer ones are tried everywhere else.
+// Uses the machine's own Node, not the project's, and the npm version of Node 20; newer ones are tested everywhere else.
 await run('npm', ['install', '--silent', '--prefix', join(folder, 'npm'), 'npm@10']);
 const path = [
   join(folder, 'npm', 'node_modules', '.bin'),
@@ -46,7 +46,7 @@ server.stdout.resume();
 try {
   const keyFile = join(clone, '.undertone', 'first-key');
   while (!(await isReady(`http://127.0.0.1:${port}`)) || !existsSync(keyFile)) {
-    if (server.exitCode !== null) throw new Error('make serve ended');
+    if (server.exitCode !== null) throw new Error('make serve exited');
     await sleep(100);
   }
   const ready = seconds();
@@ -63,7 +63,7 @@ try {
 
   const commands = blocksOf('README.md').filter(({ language, mark }) => language === 'sh' && mark === '');
   for (const { text, line } of commands) {
-    // One shell for each, as if somebody came back the next day; the key is made again where it is needed.
+    // A new shell for each block, with a new key if it does not create one itself.
     const key = `export SERVICE_API_KEY=\${SERVICE_API_KEY:-$(npx undertone keys create again 2>/dev/null)}`;
     await run('bash', ['-euo', 'pipefail', '-c', `${key}\n${onItsPort(text)}`], { cwd: clone, env }).catch(
       (error: Error) => limits.miss(`README line ${line}: ${error.message}`),

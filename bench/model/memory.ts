@@ -1,4 +1,4 @@
-/** Child process of run.ts: resident megabytes of one graph on one thread, in a process that does nothing else. */
+/** Child process of run.ts: resident memory of one graph on one thread. */
 import { Tensor } from 'onnxruntime-node';
 import { openSession } from '../../packages/classifier/src/session.ts';
 

@@ -1,17 +1,12 @@
-/** Times the shipped model beside the float32 Whisper base encoder; see README.md. */
+/** Times the shipped model and the float32 Whisper base encoder. See ../README.md. */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { Classifier, DEFAULT_MODELS_DIR, pickWeights, readCatalog } from '@undertone/classifier';
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import {
-  Classifier,
-  DEFAULT_MODELS_DIR,
-  pickWeights,
-  readCatalog,
-} from '../../packages/classifier/src/index.ts';
 import { openSession } from '../../packages/classifier/src/session.ts';
 
 const { values: options } = parseArgs({
@@ -29,7 +24,7 @@ interface Timing {
   seconds: number;
   threads: number;
   batch: number;
-  /** Milliseconds for one window: best and median of all repeats. */
+  /** Milliseconds per window: best and median of all repeats. */
   model: Summary;
   baseline?: Summary;
   /** How many times faster than the baseline, by the best times. */
@@ -48,7 +43,7 @@ function summary(times: number[]): Summary {
   return { best: round(sorted[0] ?? 0), median: round(sorted[sorted.length >> 1] ?? 0) };
 }
 
-/** Something the model cannot take for silence, the same in every run. */
+/** A sound that is not silence, the same in every run. */
 function hum(samples: number): Float32Array {
   return Float32Array.from({ length: samples }, (_, i) => 0.2 * Math.sin(i / 20) * Math.sin(i / 3_000));
 }
@@ -95,7 +90,7 @@ async function memory(path: string): Promise<Record<string, number>> {
   return JSON.parse(stdout);
 }
 
-/** What the classifier adds to one window when nobody else is there: checks, hand-over, wake-ups, answer. */
+/** Overhead of the classifier for one window without other load: checks, hand-over, wake-ups, answer. */
 async function overheadMs(weights: string): Promise<Summary> {
   const classifier = await Classifier.start({ weights, workers: 1 });
   const window = hum(80_000);
@@ -128,7 +123,7 @@ const report = {
 
 console.log(`${machine}; weights "${weights}"\n`);
 console.log(
-  '| window | threads | batch | model, ms a window | Whisper base float32, ms a window | times faster |',
+  '| window | threads | batch | model, ms per window | Whisper base float32, ms per window | speed-up |',
 );
 console.log('|---|---|---|---|---|---|');
 const show = (time: Summary | undefined) =>

@@ -1,31 +1,31 @@
-// Several machines, as processes: how much faster with more workers, how long a recording waits, polling, a full database.
+// Several machines, as processes: speed-up with more workers, queue latency, polling, and claims in a full database.
 import { Agent, get } from 'node:http';
+import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { API_KEY_HEADER, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
+import { openStores, type Stores } from '@undertone/server';
 import { AsynchClient } from '@undertone/testing/asynch-client';
-import { longWav } from '@undertone/testing/long-wav';
+import { type ServerProcess, startServerProcess } from '@undertone/testing/server-process';
+import { SharedStores } from '@undertone/testing/shared-stores';
+import { longWav } from '@undertone/testing/wav';
 import pg from 'pg';
 import { LEASE_MS } from '../../packages/server/src/recordings/worker.ts';
-import { openPostgresStores } from '../../packages/server/src/stores/postgres/stores.ts';
-import type { RequestStore } from '../../packages/server/src/stores/request-store.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { SharedStores } from '../support/shared-stores.ts';
 
-const BARS = { twoWorkers: 1.9, fourWorkers: 3.6, queueMs: 100, pollP99Ms: 50, claimRatio: 1.5 };
+const LIMITS = { twoWorkers: 1.9, fourWorkers: 3.6, queueMs: 100, pollP99Ms: 50, claimRatio: 1.5 };
 const WINDOW_SECONDS = 5;
-const QUEUE_TRIES = 20;
+const QUEUE_SAMPLES = 20;
 const CLAIMS = 200;
 
 const { values } = parseArgs({
   options: {
-    /** Milliseconds that the waiting model takes for each window. */
+    /** Milliseconds the waiting model takes for each window. */
     wait: { type: 'string', default: '100' },
-    /** Recordings in each run, and windows in each. */
+    /** Recordings in each run, and windows in each recording. */
     recordings: { type: 'string', default: '8' },
     windows: { type: 'string', default: '40' },
-    /** Requests of polling a second, and seconds of it. */
+    /** Polls per second, and for how many seconds. */
     polls: { type: 'string', default: '200' },
     seconds: { type: 'string', default: '15' },
     /** Past requests in the database. */
@@ -40,20 +40,20 @@ const WAITING = {
 
 const limits = new Limits();
 console.log(
-  `${describeMachine()}\nPostgreSQL and SeaweedFS on the same machine, workers of one inference thread each\n`,
+  `${describeMachine()}\nPostgreSQL and SeaweedFS on the same machine, workers with one inference thread each\n`,
 );
 const stores = await SharedStores.start();
 const database = new pg.Client({ connectionString: stores.databaseUrl });
 try {
-  const api = await startServerProcess({ env: { ...stores.env, SERVICE_ROLE: 'api', SERVICE_WORKERS: '1' } });
+  const api = await startServerProcess({ ...stores.env, SERVICE_ROLE: 'api', SERVICE_WORKERS: '1' });
   await database.connect();
   try {
     await ratios(
       api,
-      `model that waits ${values.wait} ms a window instead of computing (in this bench alone)`,
+      `model that waits ${values.wait} ms per window instead of computing (only in this bench)`,
       WAITING,
     );
-    await ratios(api, 'real model, which more workers than cores cannot make faster (no limit)');
+    await ratios(api, 'real model, which cannot use more workers than cores (no limit)');
     await queueWait(api);
     await polling(api);
   } finally {
@@ -78,7 +78,7 @@ async function withWorkers<T>(
     SERVICE_ASYNCH_JOBS: '1',
     ...env,
   };
-  const workers = await Promise.all(Array.from({ length: count }, () => startServerProcess({ env: one })));
+  const workers = await Promise.all(Array.from({ length: count }, () => startServerProcess(one)));
   try {
     return await work();
   } finally {
@@ -93,11 +93,11 @@ async function ratios(api: ServerProcess, model: string, env: Record<string, str
   const words = `1 worker ${rounded(one)} s, 2 workers ${rounded(one / two)} times as fast, 4 workers ${rounded(one / four)} times`;
   console.log(`${values.recordings} recordings of ${values.windows} windows, ${model}: ${words}.`);
   if (env !== WAITING) return;
-  limits.atLeast('2 workers', one / two, BARS.twoWorkers, ' times one');
-  limits.atLeast('4 workers', one / four, BARS.fourWorkers, ' times one');
+  limits.atLeast('2 workers', one / two, LIMITS.twoWorkers, ' times one');
+  limits.atLeast('4 workers', one / four, LIMITS.fourWorkers, ' times one');
 }
 
-/** Seconds from the first recording that is complete to the last that is finished. */
+/** Seconds from completing the uploads to the last finished recording. */
 async function allDone(api: ServerProcess): Promise<number> {
   const client = new AsynchClient(api.url, api.key);
   const recording = longWav(option('windows') * WINDOW_SECONDS);
@@ -110,12 +110,12 @@ async function allDone(api: ServerProcess): Promise<number> {
   return (performance.now() - start) / 1000;
 }
 
-/** By the clock of the database: from the write that queued it to the one that claimed it. */
+/** From queueing to claim, by the database's clock. */
 async function queueWait(api: ServerProcess): Promise<void> {
   const client = new AsynchClient(api.url, api.key);
   const waits = await withWorkers(1, WAITING, async () => {
     const seen: number[] = [];
-    for (let i = 0; i < QUEUE_TRIES; i++) {
+    for (let i = 0; i < QUEUE_SAMPLES; i++) {
       const id = await client.upload(longWav(4 * WINDOW_SECONDS));
       const claimed = `SELECT lease_until - ${LEASE_MS} - queued_at AS ms FROM undertone.requests WHERE id = '${id}' AND lease IS NOT NULL`;
       for (let found = []; found.length === 0; await sleep(5)) {
@@ -128,12 +128,12 @@ async function queueWait(api: ServerProcess): Promise<void> {
   });
   const longest = Math.max(...waits);
   console.log(
-    `In the queue while a worker is free: median ${median(waits)} ms, longest ${longest} ms of ${waits.length}.`,
+    `Queue latency with an idle worker: median ${median(waits)} ms, maximum ${longest} ms of ${waits.length}.`,
   );
-  limits.atMost('wait in the queue while a worker is free', longest, BARS.queueMs, ' ms');
+  limits.atMost('queue latency with an idle worker', longest, LIMITS.queueMs, ' ms');
 }
 
-/** At a steady pace, whether or not the answers keep up. */
+/** Polls at a constant rate, whether or not the answers keep up. */
 async function polling(api: ServerProcess): Promise<void> {
   const client = new AsynchClient(api.url, api.key);
   const { request_id } = (await (await client.initiate({})).json()) as InitiateResult;
@@ -143,11 +143,11 @@ async function polling(api: ServerProcess): Promise<void> {
     new Promise<number>((resolve, reject) => {
       const start = performance.now();
       get(api.url + path, { agent, headers: { [API_KEY_HEADER]: api.key } }, (response) => {
-        if (response.statusCode !== 202) limits.miss(`a poll was answered ${response.statusCode}`);
+        if (response.statusCode !== 202) limits.miss(`a poll got ${response.statusCode}`);
         response.resume().once('end', () => resolve(performance.now() - start));
       }).once('error', reject);
     });
-  for (let i = 0; i < 50; i++) await ask(); // code and connections are warm
+  for (let i = 0; i < 50; i++) await ask(); // warm-up
   const count = option('polls') * option('seconds');
   const asked: Promise<number>[] = [];
   for (const start = performance.now(); asked.length < count; await sleep(2)) {
@@ -158,14 +158,14 @@ async function polling(api: ServerProcess): Promise<void> {
   agent.destroy();
   const p99 = times[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN;
   console.log(
-    `${values.polls} polls a second at one API process: median ${rounded(median(times))} ms, p99 ${rounded(p99)} ms.`,
+    `${values.polls} polls per second at one API process: median ${rounded(median(times))} ms, p99 ${rounded(p99)} ms.`,
   );
-  limits.atMost('p99 of polling', p99, BARS.pollP99Ms, ' ms');
+  limits.atMost('p99 of polling', p99, LIMITS.pollP99Ms, ' ms');
 }
 
 async function fullDatabase(): Promise<void> {
   const url = await stores.cluster.newDatabase();
-  const { requests, close } = await openPostgresStores({ url });
+  const { requests, close } = await openStores({ dataDir: tmpdir(), databaseUrl: url }, { kind: 'local' });
   try {
     await claimMs(requests, 'warm-up');
     const empty = await claimMs(requests, 'empty');
@@ -184,13 +184,13 @@ async function fullDatabase(): Promise<void> {
     console.log(
       `A claim takes ${rounded(empty)} ms, and ${rounded(full)} ms with ${values.rows} past requests: ${rounded(ratio)} times.`,
     );
-    limits.atMost('a claim in a full database', ratio, BARS.claimRatio, ' times that in an empty one');
+    limits.atMost('a claim in a full database', ratio, LIMITS.claimRatio, ' times that in an empty one');
   } finally {
     await close();
   }
 }
 
-async function claimMs(requests: RequestStore, name: string): Promise<number> {
+async function claimMs(requests: Stores['requests'], name: string): Promise<number> {
   const times: number[] = [];
   for (let i = 0; i < CLAIMS; i++) {
     const id = `${name}-${i}`;

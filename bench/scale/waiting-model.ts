@@ -1,4 +1,4 @@
-// Loaded before the server by this bench alone: puts waiting-runtime.ts in the place of the ONNX runtime.
+// Preloaded only by this bench: replaces the ONNX runtime with waiting-runtime.ts.
 import { registerHooks } from 'node:module';
 
 const { href } = new URL('./waiting-runtime.ts', import.meta.url);

@@ -1,5 +1,5 @@
-// A model that waits as long as a slow processor would take and hears nothing: what then grows with the number of workers is
-// the service around the model, however few cores this machine has.
+// A model that sleeps instead of computing. It shows how the service around the model scales with the number of workers, even
+// on a machine with few cores.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -1,37 +1,37 @@
-// Live audio: how long after its last sample a window is answered, what a stream costs, and hostile streams. See ../README.md.
+// Live audio: latency from the last sample of a window to its answer, memory per stream, and hostile streams. See ../README.md.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { WebSocket } from 'ws';
 import { checkHealth, watchHealth } from '../support/health.ts';
 import { describeMachine, Limits, median, rounded } from '../support/report.ts';
-import { startServerProcess } from '../support/server-process.ts';
 import { streamVoices } from './voices.ts';
 
 const LIMITS = {
-  /** For one person, on 2 quiet cores. */
+  /** For one speaker, on 2 idle cores. */
   aloneMs: 300,
   crowdP99Ms: 1_000,
   megabytesPerStream: 2,
   silentMegabytes: 150,
-  /** What the heap and the allocator may still gain in the second half without being called a leak. */
+  /** Heap and allocator noise in the second half; more than this is a leak. */
   growthMegabytes: 60,
 };
 const SILENT = 1_000;
 
 const { values } = parseArgs({
   options: {
-    /** Numbers of people who talk at once. */
+    /** Numbers of concurrent speakers. */
     people: { type: 'string', default: '1,10,50' },
     /** Sample rates of the recorded voices. */
     rates: { type: 'string', default: '8000,16000,44100,48000' },
-    /** Each of the people talks for so long. */
+    /** Duration of each speaker's stream. */
     seconds: { type: 'string', default: '60' },
     rate: { type: 'string', default: '16000' },
-    /** Hostile connects and disconnects. */
+    /** Number of hostile connections. */
     connects: { type: 'string', default: '5000' },
   },
 });
@@ -56,15 +56,15 @@ const HOSTILE: (() => Promise<void>)[] = [
   () => say((socket) => socket.send(Buffer.alloc(5 * 2 ** 20))),
   () => say((socket) => socket.send('{"type":')),
   () => say((socket) => socket.send('{"type":"end"}')),
-  // Frames that no WebSocket has: reserved bits, and no mask.
+  // An invalid frame: reserved bits, no mask.
   () => raw('\xf7\x05hello'),
-  // Nothing more after the upgrade, and no goodbye.
+  // Nothing after the upgrade, and no close frame.
   () => raw(''),
 ];
 
 const limits = new Limits();
 console.log(`${describeMachine()}\n`);
-const server = await startServerProcess({ env: { SERVICE_STREAM_LIMIT: '0', SERVICE_RATE_LIMIT: '0' } });
+const server = await startServerProcess({ SERVICE_STREAM_LIMIT: '0', SERVICE_RATE_LIMIT: '0' });
 try {
   await recordedVoices();
   await conversations(values.people.split(',').map(Number));
@@ -75,7 +75,7 @@ try {
 }
 limits.conclude();
 
-/** Ten recorded voices in real time, at every rate: the emotion of the discrete interface, and soon. */
+/** Ten recorded voices in real time, at every rate: the same emotion as the discrete interface, with low latency. */
 async function recordedVoices(): Promise<void> {
   for (const rate of values.rates.split(',').map(Number)) {
     const heard = await streamVoices(server, rate);
@@ -85,7 +85,7 @@ async function recordedVoices(): Promise<void> {
     const slowest = Math.max(...heard.map(({ lagMs }) => lagMs));
     const same = heard.filter(({ live, discrete }) => live === discrete).length;
     console.log(
-      `${rate} Hz: ${same} of ${heard.length} voices as the discrete interface, after ${rounded(slowest)} ms at most.`,
+      `${rate} Hz: ${same} of ${heard.length} voices as in the discrete interface, at most ${rounded(slowest)} ms late.`,
     );
     limits.atMost(`answers to recorded voices at ${rate} Hz`, slowest, LIMITS.aloneMs, ' ms');
   }
@@ -93,7 +93,7 @@ async function recordedVoices(): Promise<void> {
 
 async function conversations(numbers: readonly number[]): Promise<void> {
   const rows = [];
-  await talk(1, 10); // warms up
+  await talk(1, 10); // warm-up
   for (const people of numbers) {
     await server.peakMegabytes();
     const before = await server.residentMegabytes();
@@ -111,7 +111,7 @@ async function conversations(numbers: readonly number[]): Promise<void> {
       'MB each': rounded(Math.max(0, perStream)),
       failures: failures.length,
     });
-    const who = `${people} talking at once`;
+    const who = `${people} concurrent speakers`;
     for (const failure of failures) limits.miss(`${who}: ${failure}`);
     limits.atMost(`p99 with ${who}`, p99, people === 1 ? LIMITS.aloneMs : LIMITS.crowdP99Ms, ' ms');
     if (people >= 50)
@@ -121,7 +121,7 @@ async function conversations(numbers: readonly number[]): Promise<void> {
   console.table(rows);
 }
 
-/** Connections that say nothing, within the 30 s that they may. */
+/** Silent connections, within the 30 s before they time out. */
 async function silence(): Promise<void> {
   const before = await server.residentMegabytes();
   const child = spawnTalk(['--people', String(SILENT), '--silent']);
@@ -130,14 +130,12 @@ async function silence(): Promise<void> {
   const megabytes = (await server.residentMegabytes()) - before;
   child.stdin?.end();
   await once(child, 'exit');
-  console.log(
-    `${open} connections that say nothing: ${rounded(megabytes)} MB (limit ${LIMITS.silentMegabytes}).`,
-  );
+  console.log(`${open} silent connections: ${rounded(megabytes)} MB (limit ${LIMITS.silentMegabytes}).`);
   if (open !== SILENT) limits.miss(`${SILENT} silent connections: ${open} were open`);
   limits.atMost(`memory of ${SILENT} silent connections`, megabytes, LIMITS.silentMegabytes, ' MB');
 }
 
-/** While somebody talks: odd bytes, megabyte frames, text, half-open sockets, and people who come and go. */
+/** Odd bytes, megabyte frames, text, half-open sockets and disconnects, while one speaker talks. */
 async function hostility(connects: number): Promise<void> {
   const talking = talk(1, Math.max(20, connects / 100));
   let middle = 0;
@@ -156,17 +154,17 @@ async function hostility(connects: number): Promise<void> {
   const open = await server.metric('undertone_streams_open');
   const grown = (await server.residentMegabytes()) - middle;
   console.log(
-    `${connects} hostile connects in ${rounded(seconds)} s: ${open} streams left open, ${rounded(grown)} MB more than in ` +
-      `the middle; somebody who talked meanwhile was answered after ${rounded(median(lagsMs))} ms (median).`,
+    `${connects} hostile connections in ${rounded(seconds)} s: ${open} streams left open, ${rounded(grown)} MB more than at ` +
+      `half time; median latency of a concurrent speaker ${rounded(median(lagsMs))} ms.`,
   );
-  if (open !== 0) limits.miss(`${open} streams are left open after hostile ones`);
-  if (!server.isAlive()) limits.miss('the server is gone');
-  for (const failure of failures) limits.miss(`somebody who talked beside hostile streams: ${failure}`);
-  limits.atLeast('answers beside hostile streams', lagsMs.length, 1);
+  if (open !== 0) limits.miss(`${open} streams are left open`);
+  if (!server.isAlive) limits.miss('the server exited');
+  for (const failure of failures) limits.miss(`a concurrent speaker: ${failure}`);
+  limits.atLeast('answers to a concurrent speaker', lagsMs.length, 1);
   limits.atMost('memory gained in the second half', grown, LIMITS.growthMegabytes, ' MB');
 }
 
-/** Connects, does these things, and waits until it is closed. */
+/** Connects, runs the actions, and waits until the socket is closed. */
 async function say(...things: ((socket: WebSocket) => void)[]): Promise<void> {
   const socket = new WebSocket(streamUrl(), { headers: { 'x-api-key': server.key } });
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -212,7 +210,7 @@ function spawnTalk(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, talkArgs(args), { stdio: ['pipe', 'pipe', 'inherit'] });
 }
 
-/** Those who talk are a process of their own. */
+/** Speakers run in a separate process. */
 function talkArgs(args: readonly string[]): string[] {
   const program = fileURLToPath(new URL('./talk.ts', import.meta.url));
   return [program, '--url', server.url, '--key', server.key, ...args];

@@ -1,5 +1,5 @@
-// One process of people who talk in real time: each begins at a random moment, sends 20 ms frames, and notes how long after
-// a window's last sample its answer came. Prints what they saw as JSON. `run.ts` starts it.
+// A process of speakers, started by run.ts. Each starts at a random moment, sends 20 ms frames in real time, and measures the time
+// from a window's last sample to its answer. Prints the results as JSON.
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -12,10 +12,10 @@ const { values } = parseArgs({
     url: { type: 'string', default: '' },
     key: { type: 'string', default: '' },
     people: { type: 'string', default: '1' },
-    /** Each talks for so long. */
+    /** Duration of each stream. */
     seconds: { type: 'string', default: '30' },
     rate: { type: 'string', default: '16000' },
-    /** Connects, and says nothing. */
+    /** Connect, but send nothing. */
     silent: { type: 'boolean', default: false },
   },
 });
@@ -36,14 +36,14 @@ async function connect(): Promise<WebSocket> {
 }
 
 async function talk(): Promise<void> {
-  // Otherwise all windows would be complete at one moment.
+  // Otherwise all windows would complete at the same moment.
   await sleep(Math.random() * WINDOW_SECONDS * 1_000);
   const socket = await connect();
   const begun = performance.now();
   socket.on('message', (data) => {
     const message = JSON.parse(String(data));
     if (message.type === 'error') failures.push(message.code);
-    // The frame that completes a window is sent when it is over.
+    // The frame that completes a window is sent at the window's end.
     if (message.type === 'prediction') lagsMs.push(performance.now() - begun - 1_000 * message.end);
   });
   for (let frame = 1; frame * FRAME_MS <= seconds * 1_000 && socket.readyState === WebSocket.OPEN; frame++) {
@@ -57,15 +57,15 @@ async function talk(): Promise<void> {
   await closed;
 }
 
-async function sayNothing(): Promise<void> {
+async function stayIdle(): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: Number(values.people) }, connect));
   process.stdout.write('"connected"\n');
-  // `run.ts` closes our input when it has measured.
+  // run.ts closes stdin after measuring.
   await once(process.stdin.resume(), 'end');
   for (const socket of sockets) socket.terminate();
 }
 
-if (values.silent) await sayNothing();
+if (values.silent) await stayIdle();
 else {
   const talking = Array.from({ length: Number(values.people) }, () =>
     talk().catch((error: Error) => failures.push(error.message)),

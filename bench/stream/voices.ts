@@ -3,22 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import { cut, encode, voiceAt, voiceNames } from '@undertone/testing/stream-audio';
 import { StreamClient } from '@undertone/testing/stream-client';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 
 const SECONDS = 5;
 const FRAMES_PER_SECOND = 50;
-/** They begin one after another, as people do. */
-const APART_MS = 500;
+/** Delay between the starts of the voices. */
+const STAGGER_MS = 500;
 
 export interface HeardVoice {
   readonly name: string;
   readonly live: string | undefined;
   readonly discrete: string;
-  /** From the window's last sample to its answer. */
+  /** Time from the window's last sample to its answer. */
   readonly lagMs: number;
 }
 
-/** 5 s of every example voice in real time, and the same 5 s as a file. */
+/** Sends 5 s of every example voice in real time, and the same 5 s as a file. */
 export async function streamVoices(
   server: { readonly url: string; readonly key: string },
   rate: number,
@@ -28,13 +28,13 @@ export async function streamVoices(
   return Promise.all(
     names.map(async (name, i) => {
       const samples = voices[i] as Float32Array;
-      await sleep(i * APART_MS);
+      await sleep(i * STAGGER_MS);
       const { live, lagMs } = await streamVoice(server, rate, encode(samples));
       const form = new FormData();
       form.set('file', new Blob([new Uint8Array(writeWav(samples, { sampleRate: rate }))]), name);
       const headers = { [API_KEY_HEADER]: server.key };
-      // When nobody talks any more: it would be in their way.
-      await sleep((names.length - i) * APART_MS);
+      // After all streams have ended, so that it does not slow them down.
+      await sleep((names.length - i) * STAGGER_MS);
       const response = await fetch(server.url + PATHS.discrete, { method: 'POST', headers, body: form });
       const { main_emotion: discrete } = (await response.json()) as { main_emotion: string };
       return { name, live, discrete, lagMs };

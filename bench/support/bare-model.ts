@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** The model with nothing around it: one session in each thread, which runs 5 s windows one after another. */
+/** The model without the service: one session per thread, running 5 s windows in sequence. */
 export class BareModel {
   readonly #workers: readonly Worker[];
 
@@ -10,7 +10,7 @@ export class BareModel {
       { length: threads },
       () => new Worker(new URL('./bare-thread.ts', import.meta.url)),
     );
-    // All are loaded and warm before the first one begins.
+    // All threads are loaded and warm before the first measurement.
     await Promise.all(workers.map((worker) => once(worker, 'message')));
     return new BareModel(workers);
   }
@@ -19,14 +19,14 @@ export class BareModel {
     this.#workers = workers;
   }
 
-  /** Milliseconds of one window in one thread. */
+  /** Milliseconds for one window on one thread. */
   async windowMs(): Promise<number> {
     const [worker] = this.#workers;
-    if (worker === undefined) throw new RangeError('a bare model without threads');
+    if (worker === undefined) throw new RangeError('A bare model needs a thread');
     return runWindows(worker, 1);
   }
 
-  /** Windows that all threads together get done in a second. */
+  /** Throughput of all threads together. */
   async windowsPerSecond(windowsEach: number): Promise<number> {
     const start = performance.now();
     await Promise.all(this.#workers.map((worker) => runWindows(worker, windowsEach)));
@@ -34,7 +34,7 @@ export class BareModel {
   }
 
   async close(): Promise<void> {
-    // Not `terminate`: a thread that ends inside the runtime would take the process with it.
+    // Not `terminate`: ending a thread inside the runtime would crash the process.
     for (const worker of this.#workers) worker.postMessage(0);
     await Promise.all(this.#workers.map((worker) => once(worker, 'exit')));
   }

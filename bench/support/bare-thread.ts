@@ -1,4 +1,4 @@
-// One thread of bare-model.ts: told a number of windows, it runs them and answers how many milliseconds that took.
+// A thread of bare-model.ts: receives a number of windows, runs them and replies with the milliseconds they took.
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { MODEL_SAMPLE_RATE } from '@undertone/audio';
@@ -7,7 +7,7 @@ import { Tensor } from 'onnxruntime-node';
 import { openSession } from '../../packages/classifier/src/session.ts';
 import { voiceLike } from './voice.ts';
 
-// The priority of the server's inference threads, so that whatever else the machine does slows both alike.
+// The priority of the server's inference threads, so that other load on the machine slows both equally.
 if (process.platform === 'linux') setPriority(0, 5);
 
 const { file } = pickWeights(await readCatalog(), 'research');

@@ -11,32 +11,38 @@ export interface Answer {
   readonly retryAfterSeconds: number;
 }
 
-interface ClientOptions {
+interface Server {
   readonly url: string;
   readonly key: string;
+}
+
+interface ClientOptions {
   /** A form with the part `file`. */
   readonly body: Buffer;
-  readonly connections: number;
-  /** Without a length that the server could look at before it reads the body. */
+  readonly connections?: number;
+  /** Send no content-length. */
   readonly chunked?: boolean;
 }
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Posts one short recording over and over on kept-alive connections, and times each answer from first byte to last. */
+/** Posts one short recording repeatedly over keep-alive connections. Times each request from first byte sent to last received. */
 export class Client {
+  readonly #server: Server;
   readonly #options: ClientOptions;
   readonly #agent: Agent;
   readonly #sending: Promise<void>[] = [];
 
-  constructor(options: ClientOptions) {
+  constructor(server: Server, options: ClientOptions) {
+    this.#server = server;
     this.#options = options;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: options.connections });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: options.connections ?? 1 });
   }
 
-  /** An early answer does not end the sending: a client that sends all before it reads is the harder one to serve. */
+  /** Keeps sending after an early answer: clients that send everything before they read are the harder ones to serve. */
   async post(): Promise<Answer> {
-    const { url, key, body, chunked = false } = this.#options;
+    const { url, key } = this.#server;
+    const { body, chunked = false } = this.#options;
     const start = performance.now();
     const sent = request(url + PATHS.discrete, {
       method: 'POST',
@@ -48,7 +54,7 @@ export class Client {
       agent: this.#agent,
     });
     const sending = pipeline(Readable.from(chunked ? piecesOf(body) : [body]), sent);
-    // A client that was answered early may see its connection reset while it still sends the body.
+    // After an early answer the connection may be reset while the body is still being sent.
     this.#sending.push(sending.catch(() => undefined));
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.resume();
@@ -60,7 +66,7 @@ export class Client {
     };
   }
 
-  /** When all that was begun is sent or cut off. */
+  /** Waits until every body is sent or cut off. */
   async close(): Promise<void> {
     await Promise.all(this.#sending);
     this.#agent.destroy();

@@ -1,5 +1,5 @@
-// Asks /healthz every 100 ms from a process of its own, so that neither the clients' work nor the server's own view of
-// itself is measured. `watchHealth` starts this same file as that process.
+// Polls /healthz every 100 ms from a separate process, so that the load of the clients does not distort the result.
+// `watchHealth` starts this file as that process.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,12 +12,12 @@ export const HEALTH_LIMIT_MS = 250;
 
 export interface Health {
   readonly asked: number;
-  /** Not answered 200. */
+  /** Answers other than 200, or none. */
   readonly failed: number;
   readonly slowestMs: number;
 }
 
-/** `stop` settles with what was seen until then. */
+/** `stop` returns the results so far. */
 export function watchHealth(url: string): { stop(): Promise<Health> } {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -32,8 +32,8 @@ export function watchHealth(url: string): { stop(): Promise<Health> } {
 }
 
 export function checkHealth(limits: Limits, when: string, { asked, failed, slowestMs }: Health): void {
-  limits.atLeast(`/healthz was asked ${when}`, asked, 1, ' times');
-  if (failed > 0) limits.miss(`/healthz ${when}: ${failed} of ${asked} were not answered 200`);
+  limits.atLeast(`/healthz polls ${when}`, asked, 1, ' times');
+  if (failed > 0) limits.miss(`/healthz ${when}: ${failed} of ${asked} polls failed`);
   limits.atMost(`/healthz ${when}`, slowestMs, HEALTH_LIMIT_MS, ' ms');
 }
 
@@ -45,7 +45,7 @@ if (import.meta.main) {
   });
   const seen = { asked: 0, failed: 0, slowestMs: 0 };
   const pending = new Set<Promise<void>>();
-  // The first call opens the connection and loads the client: not the server's time.
+  // The first call opens the connection and loads the client, so it does not count.
   await fetch(url).then((response) => response.text());
   while (!stopped) {
     const asking = ask().finally(() => pending.delete(asking));

@@ -1,6 +1,6 @@
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 
-/** What the figures were measured on, in one line. A load far above zero before the start says that they are noisy. */
+/** The machine in one line. A load average well above zero at the start means noisy figures. */
 export function describeMachine(): string {
   const cpu = cpus()[0]?.model.trim() ?? 'unknown processor';
   const gibibytes = Math.round(totalmem() / 2 ** 30);
@@ -8,12 +8,12 @@ export function describeMachine(): string {
   return `${cpu} (${process.arch}), ${availableParallelism()} cores, ${gibibytes} GiB, Node ${process.version}, load average ${load}`;
 }
 
-/** The limits of one bench: collects what was missed, and ends with one line for each. */
+/** Collects the missed limits of a bench and prints one line for each. */
 export class Limits {
   readonly #missed: string[] = [];
 
   atMost(what: string, value: number, limit: number, unit = ''): void {
-    // Not `value > limit`: a figure that is not a number was not measured, so its limit was not met.
+    // Not `value > limit`: NaN means that nothing was measured, so the limit was not met.
     if (!(value <= limit)) this.miss(`${what}: ${rounded(value)}${unit}, limit ${limit}${unit}`);
   }
 
@@ -25,11 +25,11 @@ export class Limits {
     this.#missed.push(what);
   }
 
-  /** Many failures of one kind say no more than a few. */
+  /** Prints at most `show` lines. */
   conclude(show = 20): void {
     for (const what of this.#missed.slice(0, show)) console.log(`MISSED: ${what}`);
     if (this.#missed.length > show) console.log(`MISSED: ${this.#missed.length - show} more`);
-    if (this.#missed.length === 0) console.log('Every limit was met.');
+    if (this.#missed.length === 0) console.log('All limits met.');
     else process.exitCode = 1;
   }
 }

@@ -1,9 +1,9 @@
 import { fileForm } from '@undertone/testing/form';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 
 export { FORM_TYPE } from '@undertone/testing/form';
 
-/** A voice-like sound: a buzzing tone that swells and pauses like syllables. */
+/** A voice-like sound: a buzz whose loudness rises and falls like syllables. */
 export function voiceLike(seconds: number, rate: number): Float32Array<ArrayBuffer> {
   return Float32Array.from({ length: Math.round(seconds * rate) }, (_, i) => {
     const t = i / rate;
@@ -16,7 +16,7 @@ export function voiceLike(seconds: number, rate: number): Float32Array<ArrayBuff
   });
 }
 
-/** What SPEC calls ideal: mono, 44.1 kHz, 16 bit, as long as one step of a long recording. */
+/** A typical short recording: mono, 44.1 kHz, 16 bit, as long as one step of a long recording. */
 export function clipForm(seconds = 5): Buffer {
   return fileForm(writeWav(voiceLike(seconds, 44_100)));
 }

@@ -1,7 +1,7 @@
 """
-Emotions of the people in a LiveKit room, while they speak.
+Live emotions of the participants of a LiveKit room.
 
-An agent calls `attach` when it has joined; from then on `on_emotion` is called every few seconds for everybody who speaks:
+An agent calls `attach` after it has joined. Then `on_emotion` is called every few seconds for each participant who speaks:
 
     from livekit.agents import JobContext
     from emotions import attach
@@ -10,7 +10,7 @@ An agent calls `attach` when it has joined; from then on `on_emotion` is called 
         await ctx.connect()
         attach(ctx.room, lambda who, heard: print(who, heard.t, heard.main_emotion, heard.confidence))
 
-The key is in SERVICE_API_KEY, the address of the server in SERVICE_URL. Needs `livekit` and `undertone-client[stream]`.
+Set SERVICE_API_KEY to a key and SERVICE_URL to the address of the server. Needs `livekit` and `undertone-client[stream]`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OnEmotion = Callable[[str, StreamPrediction], None]
 
 
 async def emotions(client: AsyncEmotionClient, audio: AsyncIterable[Any], **settings: Any) -> AsyncIterator[StreamPrediction]:
-    """Give the emotions in an `rtc.AudioStream`. Its first frame says what the samples are."""
+    """Yield the emotions in an `rtc.AudioStream`. Its first frame gives the sample rate and the channels."""
     events = audio.__aiter__()
     try:
         first = (await events.__anext__()).frame
@@ -46,7 +46,7 @@ async def emotions(client: AsyncEmotionClient, audio: AsyncIterable[Any], **sett
 
 
 def attach(room: Any, on_emotion: OnEmotion, client: AsyncEmotionClient | None = None, **settings: Any) -> None:
-    """Listen to every audio track of a room, as long as it lasts."""
+    """Analyse every audio track of a room until the track ends."""
     from livekit import rtc
 
     listening: set[asyncio.Task[None]] = set()

@@ -1,9 +1,9 @@
-// Emotions of a telephone call while it goes on. Twilio's Media Streams, and services that speak like them, connect here:
-// every 20 ms a frame of mu-law samples at 8 kHz, in base64. Each side of the call is a stream of its own.
+// Live emotions of a telephone call. Twilio Media Streams and compatible services connect here and send a frame of mu-law samples
+// (8 kHz, base64) every 20 ms. Each side of the call is a separate stream.
 //
-//   SERVICE_API_KEY=... PORT=8081 node examples/telephone/server.ts
+//   SERVICE_API_KEY=... PORT=8081 npx node examples/telephone/server.ts
 //
-// In Twilio: <Connect><Stream url="wss://your-host/" track="both_tracks"/></Connect>
+// In Twilio: <Start><Stream url="wss://your-host/" track="both_tracks"/></Start>
 import { EmotionClient, type EmotionStream } from '@undertone/sdk';
 import { type WebSocket, WebSocketServer } from 'ws';
 
@@ -16,14 +16,14 @@ const TELEPHONE = { sampleRate: 8_000, encoding: 'mulaw' } as const;
 
 const client = new EmotionClient();
 const server = new WebSocketServer({ port: Number(process.env['PORT'] ?? 8081) });
-server.on('connection', hearCall);
+server.on('connection', handleCall);
 server.on('listening', () => console.log(`Waiting for calls on port ${Object(server.address()).port}.`));
 
-function hearCall(socket: WebSocket): void {
+function handleCall(socket: WebSocket): void {
   const tracks = new Map<string, EmotionStream>();
   let call = '';
 
-  // `write` waits for its turn, so that a side that is held up is heard in order.
+  // Writes run one after another, so that samples stay in order under backpressure.
   let writing: Promise<unknown> = Promise.resolve();
   const inTurn = (work: () => Promise<unknown> | undefined) => {
     writing = writing.then(work).catch((error: Error) => console.error(`${call}: ${error.message}`));
@@ -38,7 +38,7 @@ function hearCall(socket: WebSocket): void {
     if (!tracks.has(track)) {
       const stream = client.stream(TELEPHONE);
       tracks.set(track, stream);
-      void tell(call, track, stream);
+      void report(call, track, stream);
     }
     inTurn(() => tracks.get(track)?.write(Buffer.from(payload, 'base64')));
   });
@@ -47,11 +47,11 @@ function hearCall(socket: WebSocket): void {
   });
 }
 
-/** One line of JSON for each answer: put here what your application does with it. */
-async function tell(call: string, track: string, stream: EmotionStream): Promise<void> {
+/** Prints one line of JSON per prediction. Replace this with your application's own handling. */
+async function report(call: string, track: string, stream: EmotionStream): Promise<void> {
   try {
     for await (const { t, main_emotion, confidence } of stream) {
-      // Under 0.38 nobody spoke, or no emotion stands out.
+      // Below 0.38 there is no speech or no clear emotion.
       if (confidence >= 0.38) console.log(JSON.stringify({ call, track, t, main_emotion, confidence }));
     }
   } catch (error) {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { encodings, writeWav } from '@undertone/testing/write-wav';
+import { Random } from '@undertone/testing/random';
+import { encodings, writeWav } from '@undertone/testing/wav';
 import fc from 'fast-check';
 import { cutIntoBlocks, decodeBlock, modelSamples, type PcmBlock } from '../src/index.ts';
-import { collect, concatenate, decodeAll, inPieces, open, random } from './support/sounds.ts';
+import { collect, concatenate, decodeAll, inPieces, open } from './support/sounds.ts';
 
 const rates = fc.oneof(
   fc.constantFrom(8000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000),
@@ -12,8 +13,8 @@ const rates = fc.oneof(
 );
 
 const HEADER_BYTES = 44;
-const noise = random(3);
-const loud = Float32Array.from({ length: 60_000 }, () => noise() * 2 - 1);
+const random = new Random(3);
+const loud = Float32Array.from({ length: 60_000 }, () => random.next() * 2 - 1);
 
 async function blocksOf(wav: Uint8Array, mostBytes?: number): Promise<PcmBlock[]> {
   const { pieces, format } = await open(inPieces(wav, 10_007));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import { AudioError, collectClip, decodeBlock, type RecordingSource, readClip } from '../src/index.ts';
 import { inPieces, open, sine } from './support/sounds.ts';
 

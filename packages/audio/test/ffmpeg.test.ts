@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import { Slots } from '../src/ffmpeg/slots.ts';
 import {
   AudioError,

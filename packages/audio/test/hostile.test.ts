@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { chunk, encodings, writeWav } from '@undertone/testing/write-wav';
+import { chunk, encodings, writeWav } from '@undertone/testing/wav';
 import fc from 'fast-check';
 import { needsFfmpeg, unreadable } from '../src/errors.ts';
 import { AudioError, isWav, type PcmFormat, sniff } from '../src/index.ts';

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
+import { Random } from '@undertone/testing/random';
 import fc from 'fast-check';
 import { compilePolyphase, polyphaseBinary } from '../scripts/compile-polyphase.ts';
 import { resampleAll } from '../src/index.ts';
 import { framesFor, planStages } from '../src/resample/plan.ts';
 import { resample } from '../src/resample/resample.ts';
-import { power, random, signalToNoise, sine } from './support/sounds.ts';
+import { power, signalToNoise, sine } from './support/sounds.ts';
 
 const realRates = [
   8000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000,
@@ -41,8 +42,8 @@ describe('the resampler', () => {
   }
 
   it('computes any part of the output from the frames that framesFor names', () => {
-    const noise = random(7);
-    const input = Float32Array.from({ length: 300_000 }, () => noise() * 2 - 1);
+    const noise = new Random(7);
+    const input = Float32Array.from({ length: 300_000 }, () => noise.next() * 2 - 1);
     fc.assert(
       fc.property(
         fc.constantFrom(...realRates, ...oddRates),

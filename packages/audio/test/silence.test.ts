@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { Random } from '@undertone/testing/random';
 import { hasNoSpeech } from '../src/index.ts';
-import { decodeAll, inPieces, open, random, sine } from './support/sounds.ts';
+import { decodeAll, inPieces, open, sine } from './support/sounds.ts';
 
 const SECONDS = 5;
 const noise = (loudness: number) => {
-  const next = random(5);
-  return Float32Array.from({ length: SECONDS * 16_000 }, () => loudness * (2 * next() - 1));
+  const random = new Random(5);
+  return Float32Array.from({ length: SECONDS * 16_000 }, () => loudness * (2 * random.next() - 1));
 };
 const add = (a: Float32Array, b: Float32Array) => a.map((value, i) => value + (b[i] ?? 0));
 

@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import { chunk, encodings, writeWav } from '@undertone/testing/write-wav';
+import { Random } from '@undertone/testing/random';
+import { chunk, encodings, writeWav } from '@undertone/testing/wav';
 import fc from 'fast-check';
 import { AudioError, type Sound } from '../src/index.ts';
-import {
-  decodeAll,
-  inPieces,
-  open as openSource,
-  random,
-  signalToNoise,
-  sine,
-  voice,
-} from './support/sounds.ts';
+import { decodeAll, inPieces, open as openSource, signalToNoise, sine, voice } from './support/sounds.ts';
 
 const open = (wav: Uint8Array): Promise<Sound> => openSource(inPieces(wav, 4096));
 const read = async (wav: Uint8Array): Promise<Float32Array> => decodeAll(await open(wav));
@@ -130,8 +123,8 @@ describe('a WAV file', () => {
     ['outdated', 2000],
   ] as const) {
     it(`is read to its end if its data size is ${what}`, async () => {
-      const noise = random(11);
-      const loud = Float32Array.from({ length: 4000 }, () => (noise() > 0.5 ? 0.9 : -0.9));
+      const noise = new Random(11);
+      const loud = Float32Array.from({ length: 4000 }, () => (noise.next() > 0.5 ? 0.9 : -0.9));
       const samples = await read(writeWav(loud, { ...at16k, dataSize }));
       assert.equal(samples.length, loud.length);
       assert.ok(signalToNoise(loud, samples) > 80);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { AudioError, resampleAll } from '@undertone/audio';
-import { encodings, writeWav } from '@undertone/testing/write-wav';
+import { encodings, writeWav } from '@undertone/testing/wav';
 import { Classifier, OverloadedError } from '../src/index.ts';
 import { vowels } from './support/sounds.ts';
 

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import {
   DEFAULT_MODELS_DIR,
   NoThreadsError,

@@ -12,7 +12,7 @@ import {
   type RecordingSource,
   resampleAll,
 } from '@undertone/audio';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import fc from 'fast-check';
 import { NoThreadsError, type RecordingPrediction } from '../src/index.ts';
 import type { Task } from '../src/protocol.ts';

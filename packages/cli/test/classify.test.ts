@@ -3,8 +3,8 @@ import { copyFile, mkdir, readdir, readFile, rm, truncate, writeFile } from 'nod
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { MODELS } from '@undertone/contract';
+import { silentWav } from '@undertone/testing/wav';
 import { makeOwnModels } from './support/models.ts';
-import { silentWav } from './support/silence.ts';
 import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
 const angry = join(VOICES, 'angry-1013.wav');

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DEFAULT_PORT, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
-import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from './support/documents.ts';
+import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from '@undertone/testing/documents';
 import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
 import { ROOT } from './support/undertone.ts';
 

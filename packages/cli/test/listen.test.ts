@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { writeWav } from '@undertone/testing/write-wav';
-import { talkWav } from './support/talk.ts';
+import { talkWav } from '@undertone/testing/talk';
+import { writeWav } from '@undertone/testing/wav';
 import { output, type Serving, serve, start, undertone, VOICES } from './support/undertone.ts';
 
 const KEY = 'a-key-for-the-listen-tests';

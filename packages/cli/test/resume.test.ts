@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { MIB, scrambled } from '../../sdk/test/support/clients.ts';
-import { FlakyServer } from '../../sdk/test/support/flaky-server.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FlakyServer } from '@undertone/testing/flaky-server';
+import { startServerProcess } from '@undertone/testing/server-process';
 import { output, start, temporaryFolder, undertone } from './support/undertone.ts';
 
-const RECORDING = scrambled(9 * MIB);
+const RECORDING = randomBytes(9 * 2 ** 20);
+const BYTES = 120 * 2 ** 20;
+const KILLS = 3;
 
 async function setUp(t: TestContext) {
   const server = await FlakyServer.start();
@@ -84,4 +88,31 @@ test('an upload that was killed is found by the checksum of the file; another fi
   const expired = await undertone(['upload', file, '--resume'], { env });
   assert.equal(expired.code, 0);
   assert.match(expired.stderr, /has expired\. Starting again/);
+});
+
+test('an upload to the real server that is killed three times sends every part that arrived only once', async (t) => {
+  const server = await startServerProcess({ SERVICE_WORKERS: '1' });
+  t.after(() => server.stop());
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'talk.wav');
+  await writeFile(file, randomBytes(BYTES));
+  const env = { SERVICE_API_KEY: server.key, SERVICE_URL: server.url, XDG_STATE_HOME: folder };
+  const arrived = () => server.metric('undertone_part_bytes_total');
+  for (let kill = 1; kill <= KILLS; kill++) {
+    const child = start(['upload', file, '--resume'], { env });
+    const closed = once(child, 'close');
+    while ((await arrived()) < (BYTES * kill) / (KILLS + 1)) await sleep(1);
+    child.kill('SIGKILL');
+    const [code] = await closed;
+    assert.equal(code, null, 'it was killed before the end');
+  }
+  const { code, stdout, stderr } = await undertone(['upload', file, '--resume'], { env });
+  assert.equal(code, 0, stderr);
+  assert.equal(await arrived(), BYTES);
+  const listed = await undertone(['list', '--json'], { env });
+  const { requests } = JSON.parse(listed.stdout);
+  assert.deepEqual(
+    requests.map(({ request_id, status }: Record<string, string>) => [request_id, status !== 'uploading']),
+    [[stdout.trim(), true]],
+  );
 });

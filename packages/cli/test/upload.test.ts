@@ -9,10 +9,10 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { API_KEY_HEADER, type DetailedElement } from '@undertone/contract';
 import { freePort } from '@undertone/testing/ready';
+import { oneSidedCall, talkWav } from '@undertone/testing/talk';
+import { silentWav } from '@undertone/testing/wav';
 import { Webhook } from 'standardwebhooks';
 import { FIRST_PAUSE_MS, longerPause } from '../src/client.ts';
-import { silentWav } from './support/silence.ts';
-import { oneSidedCall, talkWav } from './support/talk.ts';
 import { output, type Serving, serve, start, undertone } from './support/undertone.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -2,8 +2,8 @@
 // is what the first start of a server prints.
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { talkWav } from '@undertone/testing/talk';
 import { chromium } from 'playwright-core';
-import { talkWav } from '../../cli/test/support/talk.ts';
 
 const [link = ''] = process.argv.slice(2);
 const { CHROMIUM = '/usr/bin/chromium' } = process.env;

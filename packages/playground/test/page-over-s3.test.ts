@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { testApp } from '@undertone/testing/app';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
-import { talkWav } from '../../cli/test/support/talk.ts';
+import { talkWav } from '@undertone/testing/talk';
 import { openPage, startBrowser } from './support/browser.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);

@@ -7,10 +7,10 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { tempDir, testApp } from '@undertone/testing/app';
+import { VOICES } from '@undertone/testing/paths';
+import { oneSidedCall, talkWav } from '@undertone/testing/talk';
+import { silentWav } from '@undertone/testing/wav';
 import type { Locator } from 'playwright-core';
-import { silentWav } from '../../cli/test/support/silence.ts';
-import { oneSidedCall, talkWav } from '../../cli/test/support/talk.ts';
-import { VOICES } from '../../cli/test/support/undertone.ts';
 import { accessibilityProblems, INSECURE_HOST, openPage, savedBy, startBrowser } from './support/browser.ts';
 
 const service = await testApp();

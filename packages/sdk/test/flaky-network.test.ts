@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Fault } from '@undertone/testing/faults';
+import { DISCRETE_ANSWER, KEY } from '@undertone/testing/flaky-server';
 import { freePort } from '@undertone/testing/ready';
 import fc from 'fast-check';
 import type { PlatformClient } from '../src/client.ts';
 import { UndertoneError, UploadFailedError } from '../src/errors.ts';
 import { clientWithoutWaits, flakyServer, MIB, PLATFORMS, scrambled } from './support/clients.ts';
-import type { Fault } from './support/faults.ts';
-import { DISCRETE_ANSWER, KEY } from './support/flaky-server.ts';
 
 const RECORDING = scrambled(3 * MIB + 1234);
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DISCRETE_ANSWER, KEY } from '@undertone/testing/flaky-server';
 import { MissingFileError } from '../src/errors.ts';
 import type { ManyOutcome } from '../src/many.ts';
 import { clientWithoutWaits, collect, flakyServer, scrambled, temporaryFile } from './support/clients.ts';
-import { DISCRETE_ANSWER, KEY } from './support/flaky-server.ts';
 
 const FILES = Array.from({ length: 30 }, (_, i) => scrambled(100 + i));
 

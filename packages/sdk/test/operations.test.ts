@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DISCRETE_ANSWER, TIMELINE } from '@undertone/testing/flaky-server';
 import { ConfigError, PredictionTimeoutError } from '../src/errors.ts';
 import { EmotionClient } from '../src/index.ts';
 import { Bar } from '../src/progress.ts';
 import type { Progress, TimelineStep } from '../src/types.ts';
 import { clientWithoutWaits, flakyServer, MIB, scrambled } from './support/clients.ts';
-import { DISCRETE_ANSWER, TIMELINE } from './support/flaky-server.ts';
 
 const RECORDING = scrambled(3 * MIB);
 

@@ -5,9 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
+import { DISCRETE_ANSWER, type FlakyServer, TIMELINE } from '@undertone/testing/flaky-server';
 import { build } from 'esbuild';
 import { flakyServer, scrambled, temporaryFile } from './support/clients.ts';
-import { DISCRETE_ANSWER, type FlakyServer, TIMELINE } from './support/flaky-server.ts';
 import { type Installed, installPacked, run, runtimes, typeCheck, typeRoots } from './support/packed.ts';
 
 const RECORDING = scrambled(300_000);

@@ -4,6 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ERRORS, formatTimestamp, MODELS } from '@undertone/contract';
+import { VOICES } from '@undertone/testing/paths';
+import { talkWav } from '@undertone/testing/talk';
 import {
   EmotionClient,
   InvalidRequestIdError,
@@ -16,7 +18,6 @@ import {
 import { MIB, scrambled, temporaryFolder } from './support/clients.ts';
 import { type CuttingProxy, cuttingProxy } from './support/cutting-proxy.ts';
 import { type RealServer, startRealServer } from './support/real-server.ts';
-import { talk, VOICES } from './support/talk.ts';
 
 const SECONDS = 62.5;
 const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';
@@ -28,7 +29,8 @@ describe('against the real server', () => {
   let client: EmotionClient;
   let recording: Buffer;
   before(async () => {
-    [server, recording] = await Promise.all([startRealServer(), talk(SECONDS)]);
+    server = await startRealServer();
+    recording = talkWav(SECONDS);
     client = new EmotionClient({ ...server.settings, partSize: MIB });
   });
   after(() => server.stop());
@@ -51,7 +53,7 @@ describe('against the real server', () => {
   });
 
   test('a refused recording has an error with its figures', async () => {
-    const short = await talk(2);
+    const short = talkWav(2);
     await assert.rejects(client.discrete.emotions(short), (error) => {
       assert(error instanceof RequestFailedError);
       assert.equal(error.code, 'audio_too_short');
@@ -101,7 +103,7 @@ describe('against the real server', () => {
   });
 
   test('a file that is no audio or too short is a failed prediction with its reason', async () => {
-    await assert.rejects(client.asynch.classify(await talk(3), QUICK), (error) => {
+    await assert.rejects(client.asynch.classify(talkWav(3), QUICK), (error) => {
       assert(error instanceof PredictionFailedError);
       assert.deepEqual([error.status, error.code, error.problem?.min_seconds], [422, 'audio_too_short', 5]);
       assert.match(error.requestId ?? '', /-/);
@@ -180,7 +182,7 @@ describe('against the real server, over a network that cuts connections', () => 
   });
 
   test('the recording arrives intact: the timeline is the same as without cuts', async () => {
-    const recording = await talk(100);
+    const recording = talkWav(100);
     const cut = new EmotionClient({
       ...server.settings,
       baseUrl: proxy.origin,
@@ -201,7 +203,7 @@ describe('against the real server, over a network that cuts connections', () => 
       partSize: MIB,
       logLevel: 'error',
     });
-    await assert.rejects(cut.asynch.upload(await talk(100), { maxRetries: 0 }), (error) => {
+    await assert.rejects(cut.asynch.upload(talkWav(100), { maxRetries: 0 }), (error) => {
       assert(error instanceof UploadFailedError);
       assert.equal(error.code, 'connection_failed');
       return true;

@@ -1,6 +1,7 @@
 // One test per row of the client's documented tables, named after the row.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { DISCRETE_ANSWER, KEY, SPEECH_SECONDS, TIMELINE } from '@undertone/testing/flaky-server';
 import {
   ConfigError,
   EmotionClient,
@@ -14,7 +15,6 @@ import {
 } from '../src/index.ts';
 import { clientWithoutWaits, flakyServer, MIB, scrambled, temporaryFile } from './support/clients.ts';
 import { withEnvironment } from './support/environment.ts';
-import { DISCRETE_ANSWER, KEY, SPEECH_SECONDS, TIMELINE } from './support/flaky-server.ts';
 import { runOnTerminal } from './support/terminal.ts';
 
 const UNKNOWN_ID = '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10';

@@ -11,9 +11,8 @@ import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract'
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
 import { FORM_TYPE, fileForm } from '@undertone/testing/form';
-import { longWav } from '@undertone/testing/long-wav';
 import { head, RawClient } from '@undertone/testing/socket';
-import { wav } from '@undertone/testing/wav';
+import { longWav, wav } from '@undertone/testing/wav';
 import { openStores } from '../src/index.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));

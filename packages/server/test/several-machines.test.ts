@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
-import { longWav } from '@undertone/testing/long-wav';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import { longWav } from '@undertone/testing/wav';
 
 describe('several machines', () => {
   let cluster: PostgresCluster;

@@ -35,14 +35,14 @@ export interface TestApp {
   listen(): Promise<{ port: number; url: string }>;
 }
 
-/** Settings of new stores for each app, where the suites of this test file do not run over the embedded ones. */
+/** Creates stores for each app and returns their settings; undefined for the embedded stores. */
 let otherStores: (() => Promise<Record<string, string>>) | undefined;
 
 export function runOver(newStores: () => Promise<Record<string, string>>): void {
   otherStores = newStores;
 }
 
-/** What only the embedded stores do: parts come to this server, and lie in the data folder. */
+/** A test of what only the embedded stores do: parts are sent to this server and stored in the data folder. */
 export function testEmbedded(name: string, body: () => Promise<void>): void {
   if (otherStores === undefined) test(name, body);
 }
@@ -53,7 +53,7 @@ export function describeEmbedded(name: string, suite: () => void): void {
 
 let classifier: Promise<Classifier> | undefined;
 
-/** The real model, one thread, once for each test file. Without ffmpeg, as on a machine that has none. */
+/** The real model with one thread, shared by a test file. Without ffmpeg, as on a machine that has none. */
 export function sharedClassifier(): Promise<Classifier> {
   classifier ??= Classifier.start({ workers: 1, ffmpegPath: null });
   return classifier;
@@ -68,15 +68,15 @@ export async function tempDir(): Promise<string> {
 }
 
 export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' | 'stopping'>> {
-  /** How the stores are opened; with a thread, as the server does, unless the test has a clock of its own. */
+  /** How to open the stores: on a thread, as the server does, unless the test sets the clock. */
   readonly kind?: 'thread' | 'local';
   readonly dataDir?: string;
-  /** For tests of stores that do not answer. */
+  /** Shorter in tests of stores that do not answer. */
   readonly answerMs?: number;
   readonly stopping?: AbortSignal;
 }
 
-/** The real app with stores of its own; everything goes away when the test file is done. */
+/** The real app with its own stores. Everything is closed and removed after the test file. */
 export async function testApp(env: Record<string, string> = {}, options: TestOptions = {}): Promise<TestApp> {
   const { now, answerMs = LONG_TIMEOUT_MS } = options;
   const dataDir = options.dataDir ?? (await tempDir());
@@ -158,7 +158,7 @@ interface AnyResponse {
   body: string;
 }
 
-/** Reads an answer as the problem it must be, and checks everything all problems have in common. */
+/** Parses a response that must be a problem, and checks everything that all problems have in common. */
 export function readProblem(
   response: LightMyRequestResponse | AnyResponse,
   code: ErrorCode,

@@ -12,14 +12,14 @@ import { AsynchResult as AsynchResultSchema } from '@undertone/contract/schemas'
 import Value from 'typebox/value';
 import type { TestApp } from './app.ts';
 
-/** However slow the machine is. */
+/** Generous, for slow machines. */
 const SETTLED_WITHIN_MS = 300_000;
 
 export interface Upload extends InitiateResult {
   parts: { PartNumber: number; ETag: string }[];
 }
 
-/** Speaks to the asynch interface over a real connection, as any client would. */
+/** A client of the asynch interface over real connections. */
 export class AsynchClient {
   readonly base: string;
   readonly key: string;
@@ -80,7 +80,7 @@ export class AsynchClient {
     return { ...begun, parts };
   }
 
-  /** The whole way up to a queued request. */
+  /** Initiates, sends every part and completes. */
   async upload(
     file: Uint8Array,
     partCount = 1,
@@ -92,13 +92,13 @@ export class AsynchClient {
   }
 
   /** Polls until the request is no longer pending. */
-  async settled(requestId: string, withinMs = SETTLED_WITHIN_MS): Promise<Response> {
+  async settled(requestId: string, withinMs = SETTLED_WITHIN_MS, pollMs = 25): Promise<Response> {
     const deadline = performance.now() + withinMs;
     for (;;) {
       const response = await steadily(() => this.prediction(requestId));
       if (response.status !== 202) return response;
       assert.ok(performance.now() < deadline, `still ${await response.text()}`);
-      await sleep(25);
+      await sleep(pollMs);
     }
   }
 
@@ -113,7 +113,7 @@ export class AsynchClient {
   }
 }
 
-/** As clients do: a store that answers too slowly on a busy machine is 503, and that passes. */
+/** Retries 503s as clients do: on a busy machine the store may be too slow for a moment. */
 export async function steadily(call: () => Promise<Response>): Promise<Response> {
   for (let tries = 1; ; tries++) {
     const response = await call();
@@ -131,10 +131,10 @@ export function putPart(
   return fetch(url, init as RequestInit);
 }
 
-/** Every file below a folder, but for the database and the secret of the installation. */
+/** Every file below a folder, except the database and the secret of the installation. */
 export async function filesOf(dataDir: string): Promise<string[]> {
   const entries = await readdir(dataDir, { recursive: true, withFileTypes: true }).catch(async (error) => {
-    // A folder went away while it was being listed.
+    // A folder was removed while it was being listed.
     if (error.code !== 'ENOENT') throw error;
     return null;
   });

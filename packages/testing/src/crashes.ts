@@ -1,26 +1,34 @@
-// Uploads to a service that breaks again and again, by a client that never sends twice what was acknowledged.
+// Uploads to a service that fails again and again. The client never resends a part that was acknowledged.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AsynchResult, InitiateResult } from '@undertone/contract';
+import {
+  ASYNCH_PATHS,
+  type AsynchResult,
+  type InitiateResult,
+  type WebhookEvent,
+  type WebhookSecret,
+} from '@undertone/contract';
 import { AsynchClient, filesOf, putPart } from './asynch-client.ts';
 import type { Random } from './random.ts';
 import type { ServerProcess } from './server-process.ts';
+import { verifyAll } from './verify-webhook.ts';
 import { wav } from './wav.ts';
+import type { Receiver } from './webhook-receiver.ts';
 
-/** What breaks, and what may be left of it in the end. */
+/** The service under test, and the ways in which it fails. */
 export interface Victim {
   readonly key: string;
-  /** Where to reach it now. */
+  /** Its address now. */
   readonly url: string;
   start(): Promise<void>;
-  /** Something breaks, and is brought back. The answer says what. */
+  /** Breaks something and repairs it. Returns its name. */
   fail(random: Random): Promise<string>;
-  /** Recordings that are still stored. */
+  /** Recordings still stored. */
   left(): Promise<string[]>;
   end(): Promise<void>;
 }
 
-/** One server, killed. */
+/** One server, killed with SIGKILL. */
 export function killed(server: ServerProcess): Victim {
   return {
     key: server.key,
@@ -38,10 +46,10 @@ export function killed(server: ServerProcess): Victim {
   };
 }
 
-export const MOMENTS = ['upload', 'completion', 'processing'] as const;
-export type Moment = (typeof MOMENTS)[number];
+const MOMENTS = ['upload', 'completion', 'processing'] as const;
+type Moment = (typeof MOMENTS)[number];
 
-export interface CrashReport {
+interface CrashReport {
   uploads: number;
   moments: Record<Moment, number>;
   faults: Record<string, number>;
@@ -60,13 +68,24 @@ const FILES = [
   { seconds: 90.05, tone: 120 },
 ];
 const PART_BYTES = 300_000;
+/** The third attempt comes 35 s after the first, and a crash during an attempt delays the next one by half a minute. */
+const NOTIFIED_WITHIN_MS = 4 * 60_000;
 
-/** As many uploads as faults; every one must end with the result of an undisturbed run, and no recording may stay. */
+interface Options {
+  readonly say?: (line: string) => void;
+  /** Gets a webhook for every upload. */
+  readonly receiver?: Receiver;
+}
+
+/**
+ * One upload for each fault. Every upload must end with the result of an undisturbed run and every webhook must arrive; no
+ * recording may be left behind.
+ */
 export async function surviveFaults(
   victim: Victim,
   faults: number,
   random: Random,
-  say: (line: string) => void = () => undefined,
+  { say = () => undefined, receiver }: Options = {},
 ): Promise<CrashReport> {
   const files = FILES.map(({ seconds, tone }) =>
     wav({
@@ -88,6 +107,7 @@ export async function surviveFaults(
     for (const file of files) {
       expected.push((await undisturbed.result(await undisturbed.upload(file, 3))).emotions);
     }
+    const ids: string[] = [];
     for (let i = 0; i < faults; i++) {
       const moment = MOMENTS[i % MOMENTS.length] as Moment;
       const plan: Plan = {
@@ -95,7 +115,10 @@ export async function surviveFaults(
         moment,
         delayMs: random.integer(0, { upload: 25, completion: 12, processing: 900 }[moment]),
       };
-      const { emotions, broken } = await uploadAndFail(victim, files[plan.file] as Buffer, plan, random);
+      const query = receiver && { webhook_url: receiver.url };
+      const outcome = await uploadAndFail(victim, files[plan.file] as Buffer, plan, random, query);
+      const { id, emotions, broken } = outcome;
+      ids.push(id);
       say(`${i + 1}: ${broken} during ${moment}, after ${plan.delayMs} ms`);
       if (same(emotions, expected[plan.file] ?? [])) report.identical++;
       report.uploads++;
@@ -103,6 +126,7 @@ export async function surviveFaults(
       report.faults[broken] = (report.faults[broken] ?? 0) + 1;
     }
     await nothingLeft(victim);
+    if (receiver) await allNotified(receiver, ids, victim);
     return report;
   } finally {
     await victim.end();
@@ -114,15 +138,17 @@ async function uploadAndFail(
   file: Buffer,
   { moment, delayMs }: Plan,
   random: Random,
-): Promise<{ emotions: AsynchResult['emotions']; broken: string }> {
+  query: Record<string, string> = {},
+): Promise<{ id: string; emotions: AsynchResult['emotions']; broken: string }> {
   const client = () => new AsynchClient(victim.url, victim.key);
   const partCount = Math.ceil(file.length / PART_BYTES);
-  const begun = (await (await client().initiate({ part_count: partCount })).json()) as InitiateResult;
+  const initiated = await client().initiate({ part_count: partCount, ...query });
+  const begun = (await initiated.json()) as InitiateResult;
   let failing: Promise<string> | undefined;
   function failSoon(): void {
     failing ??= sleep(delayMs).then(() => victim.fail(random));
   }
-  /** Tries until there is an answer; a server that is away or busy gives none. */
+  /** Retries while the server is down or busy. */
   async function insist(call: () => Promise<Response>): Promise<Response> {
     for (;;) {
       const response = await call().catch(() => null);
@@ -142,25 +168,46 @@ async function uploadAndFail(
   }
   await (moment === 'upload' ? failing : undefined);
   if (moment === 'completion') failSoon();
-  // Names every part by what it was acknowledged with: one that is missing would be a 400.
+  // Names every part with its acknowledged ETag: a lost part would be a 400.
   const completed = await insist(() => client().complete({ ...begun, parts }));
   assert.equal(completed.status, 200, await completed.text());
   if (moment === 'processing') failSoon();
   const broken = (await failing) ?? 'nothing';
-  return { emotions: (await client().result(begun.request_id)).emotions, broken };
+  const { emotions } = await client().result(begun.request_id);
+  return { id: begun.request_id, emotions, broken };
 }
 
-export function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
+function same(actual: AsynchResult['emotions'], expected: AsynchResult['emotions']): boolean {
   const shape = (list: AsynchResult['emotions']) => list.map(({ t, emotion }) => `${t} ${emotion}`);
   assert.deepEqual(shape(actual), shape(expected));
-  // Windows that shared a batch may differ in the last bits, which can turn a rounding over.
+  // The last bits depend on which windows shared a batch, so a rounded confidence may differ by one digit.
   for (const [i, { confidence }] of actual.entries()) {
     assert.ok(Math.abs(confidence - (expected[i]?.confidence ?? 0)) < 0.00011);
   }
   return actual.every(({ confidence }, i) => confidence === expected[i]?.confidence);
 }
 
-export async function nothingLeft(victim: Victim): Promise<void> {
+/** Every request's webhook was accepted, all attempts had the same id, and all signatures are valid. */
+async function allNotified(receiver: Receiver, ids: readonly string[], victim: Victim): Promise<void> {
+  const requestOf = (body: string) => (JSON.parse(body) as WebhookEvent).data.request_id;
+  const attemptsFor = (request: string) =>
+    receiver.received.filter(({ body }) => requestOf(body) === request);
+  const isNotified = (request: string) => attemptsFor(request).some(({ id }) => receiver.taken.has(id));
+  const deadline = performance.now() + NOTIFIED_WITHIN_MS;
+  while (!ids.every(isNotified)) {
+    assert.ok(
+      performance.now() < deadline,
+      `${ids.filter((id) => !isNotified(id)).length} webhooks are missing`,
+    );
+    await sleep(100);
+  }
+  for (const request of ids) assert.equal(new Set(attemptsFor(request).map(({ id }) => id)).size, 1, request);
+  const client = new AsynchClient(victim.url, victim.key);
+  const { secret } = (await (await client.call(ASYNCH_PATHS.webhookSecret)).json()) as WebhookSecret;
+  await verifyAll(secret, receiver.received);
+}
+
+async function nothingLeft(victim: Victim): Promise<void> {
   for (let tries = 0; (await victim.left()).length > 0; tries++) {
     assert.ok(tries < 100, `left behind: ${await victim.left()}`);
     await sleep(100);

@@ -1,5 +1,5 @@
-/** A command whose process does not outlive ours, even when ours is killed. */
-export function endingWithUs(program: string, args: readonly string[]): [string, string[]] {
+/** The command wrapped so that its process ends with ours, even when ours is killed. */
+export function dieWithParent(program: string, args: readonly string[]): [string, string[]] {
   if (process.platform !== 'linux') return [program, [...args]];
   return ['setpriv', ['--pdeathsig', 'SIGQUIT', program, ...args]];
 }

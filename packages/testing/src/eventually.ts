@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../server/src/stores/unavailable.ts';
 import { LONG_TIMEOUT_MS } from './timeouts.ts';
 
-/** Calls again while the store is away. */
+/** Retries while the store is unavailable. */
 export async function eventually<T>(work: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + LONG_TIMEOUT_MS;
   for (;;) {

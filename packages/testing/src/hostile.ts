@@ -7,9 +7,9 @@ export interface HostileRequest {
   readonly kind: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** A length to announce instead of the true one. */
+  /** The content-length to send, instead of the true one. */
   readonly announced?: number;
-  /** Send in chunks, without any length. */
+  /** Send chunked, without a length. */
   readonly chunked?: boolean;
   readonly query?: string;
 }
@@ -261,7 +261,7 @@ const makers: readonly ((random: Random) => HostileRequest)[] = [
   },
 ];
 
-/** One damaged or hostile request; the kinds take turns. */
+/** One damaged or hostile request. The kinds rotate with `turn`. */
 export function hostileRequest(random: Random, turn: number): HostileRequest {
   const make = makers[turn % makers.length] as (random: Random) => HostileRequest;
   return make(random);

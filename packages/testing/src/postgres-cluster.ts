@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { endingWithUs } from './die-with-parent.ts';
+import { dieWithParent } from './die-with-parent.ts';
 
-/** A real PostgreSQL of its own in a temporary folder, on a socket there. Gone without a trace after `remove`. */
+/** A real PostgreSQL in a temporary folder, with a socket there. `remove` deletes everything. */
 export class PostgresCluster {
   readonly #folder: string;
   readonly #user: User;
@@ -37,10 +37,10 @@ export class PostgresCluster {
   }
 
   async startServer(): Promise<void> {
-    // No TCP, no flushing: what a power cut would do is not tested here.
+    // No TCP and no fsync: power failures are not tested here.
     const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=100'];
     const where = ['-D', join(this.#folder, 'data'), '-k', this.#folder];
-    const [command, args] = endingWithUs(program('postgres'), [...where, ...flags]);
+    const [command, args] = dieWithParent(program('postgres'), [...where, ...flags]);
     const server = spawn(command, args, {
       ...this.#user,
       cwd: this.#folder,
@@ -57,7 +57,7 @@ export class PostgresCluster {
     }
   }
 
-  /** As an operator would restart it: everybody is disconnected at once. */
+  /** Fast shutdown, as in a restart: all clients are disconnected at once. */
   async stopServer(): Promise<void> {
     const server = this.#server;
     if (server === undefined || server.exitCode !== null) return;
@@ -66,7 +66,7 @@ export class PostgresCluster {
     await exit;
   }
 
-  /** The address of an empty database. */
+  /** Creates an empty database and returns its URL. */
   async newDatabase(): Promise<string> {
     const name = `test_${++this.#databases}`;
     await this.query(`CREATE DATABASE ${name}`);
@@ -83,7 +83,7 @@ export class PostgresCluster {
     }
   }
 
-  /** Also where a test fails before it gets to `remove`. */
+  /** In case a test fails before it calls `remove`. */
   readonly #removeAtExit = () => {
     this.#server?.kill('SIGQUIT');
     rmSync(this.#folder, { recursive: true, force: true });
@@ -121,7 +121,7 @@ function unprivilegedUser(): User {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/** Debian keeps the programs of each version in a folder of its own, out of the PATH. */
+/** Debian installs the programs of each version in a separate folder that is not in the PATH. */
 function program(name: string): string {
   const debian = '/usr/lib/postgresql';
   const versions = existing(debian).sort((a, b) => Number(b) - Number(a));

@@ -1,7 +1,7 @@
 import type { ErrorCode, Problem } from '@undertone/contract';
 import { readProblem } from './app.ts';
 
-/** Reads an answer as the problem it must be. */
+/** Parses a response that must be a problem. */
 export async function problemOf(response: Response, code: ErrorCode, status?: number): Promise<Problem> {
   return readProblem(
     {

@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32): the same seed gives the same bodies on every machine. */
+/** A seeded random generator (mulberry32): the same seed gives the same sequence on every machine. */
 export class Random {
   #state: number;
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { PATHS } from '@undertone/contract';
 
-/** A port that nobody listens on, for a server in another process. */
+/** A free port, for a server in another process. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

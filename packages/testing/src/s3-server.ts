@@ -8,18 +8,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { endingWithUs } from './die-with-parent.ts';
+import { dieWithParent } from './die-with-parent.ts';
 
-/** `make test` installs it here (test/requirements.txt). */
+/** Installed by `make test` from ../requirements.txt. */
 const WEED = fileURLToPath(new URL('../../../.venv/bin/weed', import.meta.url));
 
-/** Made known to the usual places where programs look for credentials of S3. */
+/** For the environment variables in which S3 clients look for credentials. */
 export const S3_CREDENTIALS = {
   AWS_ACCESS_KEY_ID: 'undertone-test',
   AWS_SECRET_ACCESS_KEY: 'a-secret-of-no-value',
 };
 
-/** A real S3 (SeaweedFS) of its own in a temporary folder. Gone without a trace after `remove`. */
+/** A real S3 (SeaweedFS) in a temporary folder. `remove` deletes everything. */
 export class S3Server {
   readonly endpoint: string;
   readonly #folder: string;
@@ -52,10 +52,10 @@ export class S3Server {
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
     ];
     const weed = existsSync(WEED) ? WEED : 'weed';
-    const [command, args] = endingWithUs(weed, ['-logtostderr=true', 'server', ...flags]);
+    const [command, args] = dieWithParent(weed, ['-logtostderr=true', 'server', ...flags]);
     const child = spawn(command, args, {
       cwd: folder,
-      // It keeps sockets in the temporary folder.
+      // It creates sockets in the temporary folder.
       env: { ...process.env, TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -78,7 +78,7 @@ export class S3Server {
     }
   }
 
-  /** An empty bucket, by its name. */
+  /** Creates an empty bucket and returns its name. */
   async newBucket(): Promise<string> {
     const { CreateBucketCommand } = await import('@aws-sdk/client-s3');
     const Bucket = `test-${Math.random().toString(36).slice(2, 12)}`;
@@ -86,7 +86,7 @@ export class S3Server {
     return Bucket;
   }
 
-  /** The CORS rule that docs/SCALING.md asks for. */
+  /** Sets the CORS rule from docs/SCALING.md. */
   async allowUploadsFrom(Bucket: string, origin: string): Promise<void> {
     const { PutBucketCorsCommand } = await import('@aws-sdk/client-s3');
     const rule = { AllowedOrigins: [origin], AllowedMethods: ['PUT'], ExposeHeaders: ['ETag'] };
@@ -101,7 +101,7 @@ export class S3Server {
     client.destroy();
   }
 
-  /** Also where a test fails before it gets to `remove`. */
+  /** In case a test fails before it calls `remove`. */
   readonly #removeAtExit = () => {
     this.#child.kill('SIGKILL');
     rmSync(this.#folder, { recursive: true, force: true });
@@ -111,7 +111,7 @@ export class S3Server {
     process.off('exit', this.#removeAtExit);
     if (this.#child.exitCode === null) {
       const exit = once(this.#child, 'exit');
-      this.#child.kill('SIGKILL'); // it stops slowly when asked
+      this.#child.kill('SIGKILL'); // a graceful stop is slow
       await exit;
     }
     await rm(this.#folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import type { HostileRequest } from './hostile.ts';
 import { head, type RawAnswer, RawClient } from './socket.ts';
 
-/** Sends a hostile request over a connection of its own, and hangs up where the body is shorter than announced. */
+/** Sends a hostile request over its own connection. Disconnects if the body is shorter than its content-length. */
 export async function sendHostile(
   port: number,
   key: string,
@@ -20,7 +20,7 @@ export async function sendHostile(
     const answer = client.answer();
     if (announced !== undefined && announced > body.length) {
       client.socket.end();
-      // Whoever hangs up in the middle may get an answer or none.
+      // After a disconnect there may be an answer or none.
       return await answer.catch(() => null);
     }
     return await answer;

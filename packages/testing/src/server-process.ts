@@ -1,54 +1,115 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { PATHS } from '@undertone/contract';
+import { ROOT } from './paths.ts';
+import { freePort, isReady } from './ready.ts';
 
-const MAIN = fileURLToPath(new URL('../../server/src/main.ts', import.meta.url));
+const MAIN = join(ROOT, 'packages/server/src/main.ts');
+const KEPT_LOG_CHARS = 10_000;
+const START_TIMEOUT_MS = 180_000;
 
-/** The real server as a process that can be killed and started again on the same data and port. */
+/** The real server as a process that can be killed and started again with the same data and port. */
 export class ServerProcess {
   readonly key = 'a-key-of-no-value';
   readonly dataDir: string;
-  readonly #env: Record<string, string>;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #ownsDataDir: boolean;
   #child: ChildProcess | undefined;
-  #port = '0';
+  #port: number | undefined;
 
-  constructor(dataDir: string, env: Record<string, string> = {}) {
+  constructor(dataDir: string, env: Readonly<Record<string, string>> = {}, ownsDataDir = false) {
     this.dataDir = dataDir;
-    this.#env = { SERVICE_DATA_DIR: dataDir, SERVICE_LOG_LEVEL: 'info', ...env };
+    this.#env = env;
+    this.#ownsDataDir = ownsDataDir;
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
   }
 
+  get isAlive(): boolean {
+    const child = this.#child;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
+  /** Returns when the server is ready. */
   async start(): Promise<void> {
+    this.#port ??= await freePort();
     const child = spawn(process.execPath, [MAIN], {
-      env: { ...process.env, ...this.#env, SERVICE_PORT: this.#port, SERVICE_API_KEY: this.key },
+      env: {
+        ...withoutSettings(process.env),
+        SERVICE_LOG_LEVEL: 'warn',
+        SERVICE_DATA_DIR: this.dataDir,
+        SERVICE_API_KEY: this.key,
+        SERVICE_PORT: String(this.#port),
+        ...this.#env,
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#child = child;
-    let output = '';
+    let log = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
+      log = (log + text).slice(-KEPT_LOG_CHARS);
     });
-    for (;;) {
-      const address = /"url":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(output);
-      if (address?.[1]) {
-        this.#port = address[1];
-        return;
-      }
-      if (child.exitCode !== null || child.signalCode !== null)
-        throw new Error(`the server ended: ${output}`);
-      await sleep(10);
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while (!(await isReady(this.url))) {
+      if (!this.isAlive || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
+      await sleep(20);
     }
   }
 
+  /** Sends the signal and waits until the process is gone. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exit = once(child, 'exit');
-    child.kill(signal);
+    if (!this.isAlive || this.#child === undefined) return;
+    const exit = once(this.#child, 'exit');
+    this.#child.kill(signal);
     await exit;
   }
+
+  /** Shuts down in order; removes the data folder if it was made by `startServerProcess`. */
+  async stop(): Promise<void> {
+    await this.end('SIGTERM');
+    if (this.#ownsDataDir) await rm(this.dataDir, { recursive: true, force: true });
+  }
+
+  /** A value of /metrics, by its full name with labels. */
+  async metric(name: string): Promise<number> {
+    const text = await (await fetch(this.url + PATHS.metrics)).text();
+    const line = text.split('\n').find((entry) => entry.startsWith(`${name} `));
+    return Number(line?.split(' ').at(-1));
+  }
+
+  /** Resident memory now, in MB (10^6 bytes). */
+  residentMegabytes(): Promise<number> {
+    return this.#memory('VmRSS');
+  }
+
+  /** Peak resident memory since the last call, in MB. The kernel tracks it, so no peak is missed. */
+  async peakMegabytes(): Promise<number> {
+    const peak = await this.#memory('VmHWM');
+    await writeFile(`/proc/${this.#child?.pid}/clear_refs`, '5');
+    return peak;
+  }
+
+  async #memory(field: 'VmRSS' | 'VmHWM'): Promise<number> {
+    const status = await readFile(`/proc/${this.#child?.pid}/status`, 'utf8');
+    const kibibytes = new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1];
+    return (Number(kibibytes) * 1024) / 1e6;
+  }
+}
+
+/** Starts a server with a temporary data folder; `stop` removes it. */
+export async function startServerProcess(env: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
+  const server = new ServerProcess(await mkdtemp(join(tmpdir(), 'undertone-server-')), env, true);
+  await server.start();
+  return server;
+}
+
+/** The environment without the settings of the developer's own server. */
+function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('SERVICE_')));
 }

@@ -8,7 +8,7 @@ export interface RawAnswer {
   body: string;
 }
 
-/** A client that sends exactly the bytes it is told, when it is told. */
+/** A TCP client that sends exactly the given bytes. */
 export class RawClient {
   readonly socket: Socket;
   readonly closed: Promise<void>;
@@ -20,7 +20,7 @@ export class RawClient {
     this.socket.on('data', (text: string) => {
       this.#received += text;
     });
-    // A reset is one of the ways a server may end a connection.
+    // The server may end a connection with a reset.
     this.socket.on('error', () => undefined);
     this.closed = new Promise((resolve) => this.socket.once('close', () => resolve()));
   }
@@ -30,7 +30,7 @@ export class RawClient {
     return this;
   }
 
-  /** The next answer; waits until its whole body is there. */
+  /** Waits for the next complete answer. */
   async answer(): Promise<RawAnswer> {
     for (;;) {
       const parsed = parse(this.#received);

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import { wavHeader } from './wav.ts';
+import { join } from 'node:path';
+import { VOICES } from './paths.ts';
+import { WAV_HEADER_BYTES, wavHeader } from './wav.ts';
 
 const RATE = 16_000;
-/** Whole steps: the emotion of a step with a word at its border alone is anybody's guess. */
+/** A multiple of the step, because a step with just a fragment of a word has no reliable emotion. */
 const TURN_SECONDS = 20;
 const PAUSE_SECONDS = 0.4;
 
-/** Two people who take turns, one angry and one sad, each on a channel of their own, of any length. */
+/** Two speakers taking turns, one angry on the left and one sad on the right, of any length. */
 export async function stereoCall(
   seconds: number,
 ): Promise<{ file: Buffer; left: Int16Array; right: Int16Array }> {
@@ -17,7 +19,7 @@ export async function stereoCall(
   for (let i = 0; i < length; i++) {
     const turn = Math.floor(i / RATE / TURN_SECONDS);
     const [side, speech] = turn % 2 === 0 ? [left, angry] : [right, sad];
-    // A sentence over and over, from its beginning, with a breath in between.
+    // The sentence repeated from its start, with a short pause in between.
     side[i] = speech[(i - turn * TURN_SECONDS * RATE) % (speech.length + PAUSE_SECONDS * RATE)] ?? 0;
     frames[2 * i] = left[i] ?? 0;
     frames[2 * i + 1] = right[i] ?? 0;
@@ -26,11 +28,11 @@ export async function stereoCall(
   return { file: Buffer.concat([header, Buffer.from(frames.buffer)]), left, right };
 }
 
-/** The samples of one of the examples, which are 16-bit WAV at 16 kHz. */
+/** The samples of an example voice. */
 async function voice(name: string): Promise<Int16Array> {
-  const file = await readFile(new URL(`../../../examples/voices/${name}.wav`, import.meta.url));
+  const file = await readFile(join(VOICES, `${name}.wav`));
   if (file.readUInt32LE(24) !== RATE) throw new Error(`${name} is not at ${RATE} Hz`);
   return new Int16Array(
-    file.buffer.slice(file.byteOffset + 44, file.byteOffset + file.length - (file.length % 2)),
+    file.buffer.slice(file.byteOffset + WAV_HEADER_BYTES, file.byteOffset + file.length - (file.length % 2)),
   );
 }

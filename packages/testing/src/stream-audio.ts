@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { StreamEncoding } from '@undertone/contract';
-import { type Encoding, writeWav } from './write-wav.ts';
-
-const VOICES = new URL('../../../examples/voices/', import.meta.url);
-const WAV_HEADER_BYTES = 44;
+import { VOICES } from './paths.ts';
+import { type Encoding, WAV_HEADER_BYTES, writeWav } from './wav.ts';
 
 export const ENCODING_IN_WAV: Record<StreamEncoding, Encoding> = {
   pcm_s16le: 'pcm16',
@@ -19,9 +17,9 @@ export async function voiceNames(): Promise<string[]> {
   return (await readdir(VOICES)).filter((name) => name.endsWith('.wav')).sort();
 }
 
-/** So many seconds of an example voice, over and over, at another rate, by somebody else's resampler. */
+/** An example voice, repeated to the given length and resampled by ffmpeg rather than by our own code. */
 export async function voiceAt(name: string, rate: number, seconds: number): Promise<Float32Array> {
-  const file = fileURLToPath(new URL(name, VOICES));
+  const file = join(VOICES, name);
   const args = ['-loglevel', 'error', '-stream_loop', '-1', '-i', file, '-t', String(seconds)];
   const output = ['-ar', String(rate), '-f', 'f32le', '-'];
   const options = { encoding: 'buffer', maxBuffer: 2 ** 27 } as const;
@@ -29,12 +27,12 @@ export async function voiceAt(name: string, rate: number, seconds: number): Prom
   return new Float32Array(new Uint8Array(stdout).buffer).subarray(0, Math.round(seconds * rate));
 }
 
-/** Raw bytes, as a stream sends them. */
+/** Raw bytes, as sent over a stream. */
 export function encode(samples: ArrayLike<number>, encoding: StreamEncoding = 'pcm_s16le'): Buffer {
   return writeWav(samples, { encoding: ENCODING_IN_WAV[encoding] }).subarray(WAV_HEADER_BYTES);
 }
 
-/** Left and right of equal length, frame by frame. */
+/** Interleaves two channels of equal length. */
 export function interleave(left: Buffer, right: Buffer, sampleBytes: number): Buffer {
   const both = Buffer.alloc(left.length + right.length);
   for (let at = 0; at < left.length; at += sampleBytes) {
@@ -44,7 +42,7 @@ export function interleave(left: Buffer, right: Buffer, sampleBytes: number): Bu
   return both;
 }
 
-/** Cut into pieces of these sizes in turn. */
+/** Cuts bytes into pieces, cycling through these sizes. */
 export function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0, turn = 0; at < bytes.length; turn++) {

@@ -6,7 +6,7 @@ import type { TestApp } from './app.ts';
 
 type Message = { type: string; code?: string; duration_seconds?: number };
 
-/** A client of `/v1/stream` that keeps everything it is told. */
+/** A client of `/v1/stream` that keeps every message. */
 export class StreamClient {
   readonly socket: WebSocket;
   readonly messages: Message[] = [];
@@ -39,7 +39,7 @@ export class StreamClient {
     return this;
   }
 
-  /** Says that there is no more, and waits for what the server has to say to that. */
+  /** Sends `end` and waits until the server closes the stream. */
   async end(): Promise<{ code: number; reason: string }> {
     this.say({ type: 'end' });
     return this.closed;
@@ -49,7 +49,7 @@ export class StreamClient {
     return this.messages.filter(({ type }) => type === 'prediction') as unknown as StreamPrediction[];
   }
 
-  /** When so many messages are there. */
+  /** Waits for this many messages. */
   async received(count: number): Promise<this> {
     while (this.messages.length < count) await once(this.socket, 'message');
     return this;
@@ -62,7 +62,7 @@ export function streamUrl(url: string, query: Record<string, string | number> = 
   return address.href;
 }
 
-/** The HTTP answer to an upgrade that is refused. */
+/** The HTTP response to a refused upgrade. */
 export async function refusal(url: string, options: { headers?: Record<string, string> } = {}) {
   const socket = new WebSocket(url, options);
   socket.on('error', () => undefined);

@@ -1,5 +1,5 @@
-/** How long a store may take in tests that are about something else: the machine that runs them may be slow. */
+/** Store timeout in tests of other things: the machine may be slow. */
 export const LONG_TIMEOUT_MS = 60_000;
 
-/** In tests of a store that does not answer: short enough to be waited for, long enough for one that is only slow. */
+/** Store timeout in tests of a store that does not answer: short enough to wait for, long enough for a slow machine. */
 export const SHORT_TIMEOUT_MS = 3_000;

@@ -4,11 +4,11 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import type { Received } from './webhook-receiver.ts';
 
-/** Where `make test` installs the package (test/requirements.txt). */
+/** `make test` installs the package there from ../requirements.txt. */
 const PYTHON = fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('./verify_webhook.py', import.meta.url));
 
-/** Throws unless every one is what the `standardwebhooks` packages of both languages take for genuine. */
+/** Throws unless the `standardwebhooks` packages of both languages accept every signature. */
 export async function verifyAll(secret: string, received: readonly Received[]): Promise<void> {
   for (const { body, headers } of received) {
     new Webhook(secret).verify(body, headers as Record<string, string>);

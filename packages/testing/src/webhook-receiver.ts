@@ -8,16 +8,16 @@ export interface Received {
   readonly body: string;
 }
 
-/** What a receiver does with one webhook: answer with a status, break the connection, or say nothing at all. */
+/** What to do with a webhook: answer with a status, reset the connection, or never answer. */
 export type Reaction = number | 'reset' | 'hang' | ((response: ServerResponse) => void);
 
-/** `attempt` counts those with one id, from 1 on. */
+/** `attempt` counts webhooks with the same id, from 1. */
 type React = (received: Received, attempt: number) => Reaction;
 
-/** A real HTTP server that receives webhooks, and is as unreliable as it is told to be. */
+/** A real HTTP server that receives webhooks and fails as configured. */
 export class Receiver {
   readonly received: Received[] = [];
-  /** Ids that were answered with 2xx. */
+  /** Ids answered with 2xx. */
   readonly taken = new Set<string>();
   readonly #server: Server;
   readonly #react: React;
@@ -37,7 +37,7 @@ export class Receiver {
       this.received.push(received);
       const reaction = this.#react(received, this.received.filter((one) => one.id === id).length);
       if (typeof reaction === 'number' && reaction < 300) this.taken.add(id);
-      if (typeof reaction === 'number') response.writeHead(reaction).end('what this says is not read');
+      if (typeof reaction === 'number') response.writeHead(reaction).end('this body is ignored');
       else if (reaction === 'reset') request.socket.resetAndDestroy();
       else if (reaction !== 'hang') reaction(response);
     });

@@ -7,17 +7,6 @@ import {
   type Sound,
 } from '../../src/index.ts';
 
-/** Repeatable randomness in 0..1 (mulberry32). */
-export function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export function sine(
   seconds: number,
   sampleRate: number,

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { ROOT } from '@undertone/testing/paths';
 
-export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-export const VOICES = join(ROOT, 'examples/voices');
+export { ROOT, VOICES } from '@undertone/testing/paths';
+
 const COMMAND = fileURLToPath(new URL('../../bin/undertone.js', import.meta.url));
 
 export interface Outcome {

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { talkWav } from '@undertone/testing/talk';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { talkWav } from '../../../cli/test/support/talk.ts';
 
 /** Debian's; scripts/test-deps.sh installs it. Another can be named. */
 const { CHROMIUM = '/usr/bin/chromium' } = process.env;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import type { Route } from '@undertone/testing/faults';
 import type { NumberName } from '../../src/config.ts';
 import type { ClientOptions } from '../../src/types.ts';
-import type { Route } from './faults.ts';
 
 type Operation =
   | 'discrete.emotions'

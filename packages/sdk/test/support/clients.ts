@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { FlakyServer } from '@undertone/testing/flaky-server';
 import { PlatformClient } from '../../src/client.ts';
 import { browserPlatform } from '../../src/platform/browser.ts';
 import { nodePlatform } from '../../src/platform/node.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 import type { ClientOptions } from '../../src/types.ts';
-import { FlakyServer } from './flaky-server.ts';
 
 export const MIB = 1024 ** 2;
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { DEFAULT_MODEL, type DiscreteResult, MODELS } from '@undertone/contract';
 import { postFile, testApp } from '@undertone/testing/app';
-import { type Encoding, writeWav } from '@undertone/testing/write-wav';
+import { type Encoding, writeWav } from '@undertone/testing/wav';
 
 const VOICES = new URL('../../../../examples/voices/', import.meta.url);
 const RATES = [16_000, 22_050, 44_100, 48_000, 96_000, 192_000];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { postFile, type TestApp, testApp } from '@undertone/testing/app';
 import { cut, encode, voiceAt } from '@undertone/testing/stream-audio';
 import { StreamClient } from '@undertone/testing/stream-client';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import { io, type Socket } from 'socket.io-client';
 
 type Transport = 'polling' | 'websocket';

@@ -11,9 +11,8 @@ import { Classifier } from '@undertone/classifier';
 import { formatTimestamp, MODELS, type ModelId, PATHS } from '@undertone/contract';
 import { tempDir, testApp, testEmbedded } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
-import { longWav } from '@undertone/testing/long-wav';
 import { problemOf } from '@undertone/testing/problem';
-import { wav, wavHeader } from '@undertone/testing/wav';
+import { longWav, wav, wavHeader } from '@undertone/testing/wav';
 import { toResult } from '../../src/index.ts';
 
 const ffmpegPath = await findFfmpeg();

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, filesOf } from '@undertone/testing/asynch-client';
 import { killed, surviveFaults } from '@undertone/testing/crashes';
-import { longWav } from '@undertone/testing/long-wav';
 import { Random } from '@undertone/testing/random';
 import { ServerProcess } from '@undertone/testing/server-process';
+import { longWav } from '@undertone/testing/wav';
 
 test('kill -9 during upload, completion and processing loses no request and leaves no audio', async () => {
   const server = new ServerProcess(await tempDir(), { SERVICE_WORKERS: '1' });

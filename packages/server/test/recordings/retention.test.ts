@@ -8,9 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import { sharedClassifier, type TestApp, testApp } from '@undertone/testing/app';
 import { AsynchClient, filesOf } from '@undertone/testing/asynch-client';
-import { longWav } from '@undertone/testing/long-wav';
 import { problemOf } from '@undertone/testing/problem';
-import { wav } from '@undertone/testing/wav';
+import { longWav, wav } from '@undertone/testing/wav';
 import { createLogger } from '../../src/index.ts';
 import { Clock } from './support/clock.ts';
 

@@ -15,7 +15,7 @@ import {
   voiceNames,
 } from '@undertone/testing/stream-audio';
 import { refusal, StreamClient, streamUrl } from '@undertone/testing/stream-client';
-import { writeWav } from '@undertone/testing/write-wav';
+import { writeWav } from '@undertone/testing/wav';
 import Value from 'typebox/value';
 import { WebSocket } from 'ws';
 import { createLogger } from '../../src/index.ts';

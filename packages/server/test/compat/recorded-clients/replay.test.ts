@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { testApp } from '@undertone/testing/app';
-import { type Recorded, Replay } from './replay.ts';
+import { type Recorded, Replay } from '@undertone/testing/replay';
 
 const voice = readFileSync(new URL('../../../../../examples/voices/angry-1013.wav', import.meta.url));
 const recordings = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.json'));

@@ -1,11 +1,11 @@
-import { PostgresCluster } from '@undertone/testing/postgres-cluster';
-import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
+import { PostgresCluster } from './postgres-cluster.ts';
+import { S3_CREDENTIALS, S3Server } from './s3-server.ts';
 
-/** A PostgreSQL and an S3 of the bench's own, gone with `stop`. */
+/** A PostgreSQL and an S3 of our own, removed by `stop`. */
 export class SharedStores {
   readonly cluster: PostgresCluster;
   readonly databaseUrl: string;
-  /** What every process of the service needs to know of them. */
+  /** The settings that every process of the service needs. */
   readonly env: Readonly<Record<string, string>>;
   readonly #s3: S3Server;
 

@@ -14,11 +14,11 @@ export type Route =
   | 'discrete'
   | 'models';
 
-/** One request as the server saw it. */
+/** A request that the server received. */
 export interface Seen {
   readonly route: Route;
   readonly part: number | null;
-  /** How often this route (and part) has been called before. */
+  /** The number of earlier calls to this route (and part). */
   readonly time: number;
   readonly method: string;
   readonly url: URL;
@@ -26,21 +26,21 @@ export interface Seen {
   body: Buffer;
 }
 
-/** What can go wrong on the way or at the other end. */
+/** A failure of the network or the server. */
 export type Fault =
-  /** Answers with this instead of doing the work. */
+  /** Sends this answer instead of handling the request. */
   | { kind: 'answer'; status: number; headers?: Record<string, string>; body?: string }
-  /** Cuts the connection after so many bytes of the request. */
+  /** Cuts the connection after this many bytes of the request. */
   | { kind: 'cut'; afterBytes: number }
-  /** Does the work, then cuts the connection instead of answering. */
+  /** Handles the request, then cuts the connection instead of answering. */
   | { kind: 'silent' }
-  /** Does the work, but the answer has no ETag. */
+  /** Handles the request, but the answer has no ETag. */
   | { kind: 'no-etag' }
-  /** Stores something else than what was sent, and says so in the ETag. */
+  /** Stores different bytes; the ETag is theirs. */
   | { kind: 'damage' }
   /** Reads the request and never answers. */
   | { kind: 'hang' }
-  /** Claims to have taken a part, without an ETag, but stores nothing. */
+  /** Acknowledges a part without an ETag, but does not store it. */
   | { kind: 'forget' };
 
 export type FaultPlan = (seen: Seen) => Fault | undefined;

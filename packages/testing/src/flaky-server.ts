@@ -16,18 +16,18 @@ interface Upload {
   polls: number;
 }
 
-/** A server of the documented shapes, over real sockets, that fails in the ways a test plans. */
+/** A server with the documented API, over real sockets, that fails as a test plans. */
 export class FlakyServer {
   readonly seen: Seen[] = [];
   readonly uploads = new Map<string, Upload>();
   readonly deleted = new Set<string>();
-  /** The requests that Idempotency-Keys stand for. */
+  /** Request ids by Idempotency-Key. */
   readonly keys = new Map<string, string>();
-  /** How often a result is still to come. */
+  /** How many polls get 202 before the result. */
   pendingPolls = 0;
-  /** For how long the next addresses work; undefined is for ever. */
+  /** Lifetime of the next upload URLs; undefined: unlimited. */
   addressSeconds: number | undefined;
-  /** Keeps parts under ETags that are not their MD5s, as S3 does with keys of AWS KMS. */
+  /** Uses ETags that are not MD5s, as S3 does with SSE-KMS. */
   encrypts = false;
   faults: FaultPlan = () => undefined;
   readonly #server = createServer((request, response) => {
@@ -45,12 +45,12 @@ export class FlakyServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The settings of a client of this server. */
+  /** The options of a client of this server. */
   get settings() {
     return { apiKey: KEY, baseUrl: this.origin, logLevel: 'error' } as const;
   }
 
-  /** The file a completed request was put together to. */
+  /** The file assembled from the parts of a completed request. */
   assembled(requestId: string): Buffer {
     const upload = this.uploads.get(requestId);
     if (!upload?.completed) throw new Error('not completed');
@@ -288,7 +288,7 @@ async function cut(request: IncomingMessage, afterBytes: number): Promise<void> 
   request.socket.destroy();
 }
 
-/** Takes an answer and lets nobody see it. */
+/** A response that swallows everything written to it. */
 function discarded(response: ServerResponse): ServerResponse {
   return new Proxy(response, {
     get: (target, name) =>

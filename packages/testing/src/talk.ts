@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { VOICES } from './paths.ts';
+import { silentWav, WAV_HEADER_BYTES, wavHeader } from './wav.ts';
+
+/** A long WAV that repeats the example voices: 16 bit, mono, 16 kHz. */
+export function talkWav(seconds: number): Buffer {
+  const wav = silentWav(seconds);
+  const voices = readdirSync(VOICES)
+    .sort()
+    .map((name) => samplesOf(readFileSync(join(VOICES, name))));
+  for (let at = WAV_HEADER_BYTES, i = 0; at < wav.length; i++) {
+    at += voices[i % voices.length]?.copy(wav, at) ?? wav.length;
+  }
+  return wav;
+}
+
+/** A stereo WAV with the voices on the left and silence on the right. */
+export function oneSidedCall(mono: Buffer): Buffer {
+  const samples = samplesOf(mono);
+  const rate = mono.readUInt32LE(24);
+  const frames = Buffer.alloc(2 * samples.length);
+  for (let at = 0; at < samples.length; at += 2) samples.copy(frames, 2 * at, at, at + 2);
+  return Buffer.concat([wavHeader({ rate, channels: 2, bits: 16, dataBytes: frames.length }), frames]);
+}
+
+function samplesOf(wav: Buffer): Buffer {
+  const data = wav.indexOf('data');
+  return wav.subarray(data + 8, data + 8 + wav.readUInt32LE(data + 4));
+}
