@@ -1,122 +1,26 @@
-import { MODEL_IDS, type ModelId } from '@undertone/contract';
-import type { EmotionClient, Progress } from '@undertone/sdk';
-import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { MODEL_IDS, type ModelId, toCsv, toSrt } from '@undertone/contract';
+import type { EmotionClient } from '@undertone/sdk';
+import { useEffect, useState } from 'preact/hooks';
 import { Bars, Legend, Table } from './answers.tsx';
+import { Card, Problem, ProgressLine } from './card.tsx';
 import { classify } from './classify.ts';
 import { CodeLines } from './code-lines.tsx';
 import { readPalette, type Scene, toPng } from './draw.ts';
-import { describe, percent } from './emotions.ts';
-import { download, toCsv, toJson, toSrt } from './export.ts';
-import { openRecording, type Recording } from './recording.ts';
-import type { Result } from './result.ts';
+import type { Recording } from './recording.ts';
+import { type Result, summary } from './result.ts';
 import { Timeline } from './timeline.tsx';
-import { inTurn } from './turns.ts';
 
-interface FileCardProps {
-  readonly client: EmotionClient;
-  readonly file: File;
-  readonly model: ModelId;
-  readonly onRemove: () => void;
-  /** For those who cannot see the page. */
-  readonly announce: (words: string) => void;
-}
-
-/** A file from the moment it was given: sent, waited for, shown. */
-export function FileCard({ client, file, model, onRemove, announce }: FileCardProps) {
-  const [recording, setRecording] = useState<Recording>();
-  const [progress, setProgress] = useState<Progress>();
-  const [result, setResult] = useState<Result>();
-  const [error, setError] = useState<unknown>();
-  const aborter = useRef(new AbortController());
-
-  useEffect(() => {
-    const { signal } = aborter.current;
-    let url = '';
-    const work = async () => {
-      const opened = await openRecording(file);
-      url = opened.url;
-      setRecording(opened);
-      const found = await inTurn(() => {
-        signal.throwIfAborted();
-        return classify(client, opened, { model, onProgress: setProgress, signal });
-      });
-      setResult(found);
-      announce(`${file.name}: ${summary(found)}`);
-    };
-    work().catch((reason: unknown) => {
-      if (!signal.aborted) setError(reason);
-    });
-    return () => URL.revokeObjectURL(url);
-  }, []);
-
-  const cancel = () => {
-    aborter.current.abort(new Error('cancelled'));
-    onRemove();
-  };
-  if (result && recording) {
-    return <ResultCard {...{ client, recording, result, onRemove }} name={file.name} file={recording.file} />;
-  }
-  return (
-    <Card name={file.name}>
-      {error === undefined ? <ProgressLine progress={progress} /> : <Problem error={error} />}
-      <p class="actions">
-        <button type="button" class="quiet" onClick={cancel}>
-          {error === undefined ? 'Cancel' : 'Remove'}
-        </button>
-      </p>
-    </Card>
-  );
-}
-
-const STATES = {
-  uploading: 'Uploading',
-  queued: 'Waiting in the queue',
-  processing: 'Classifying',
-  completed: 'Done',
-};
-
-function ProgressLine({ progress }: { readonly progress: Progress | undefined }) {
-  const words = progress ? STATES[progress.status] : 'Classifying';
-  const share = progress && progress.status !== 'queued' ? Math.floor(progress.progress * 100) : undefined;
-  return (
-    <p class="progress">
-      <progress aria-label={words} max={100} value={share} />
-      {words} {share !== undefined && `${share} %`}
-    </p>
-  );
-}
-
-export function Problem({ error }: { readonly error: unknown }) {
-  return (
-    <p class="problem" role="alert">
-      {error instanceof Error ? error.message : String(error)}
-    </p>
-  );
-}
-
-export function Card({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <article class="card">
-      <h3>{name}</h3>
-      {children}
-    </article>
-  );
-}
-
-interface ResultCardProps {
+interface Props {
   readonly client: EmotionClient;
   readonly name: string;
   readonly result: Result;
-  /** What can be played, and classified again by other models. */
-  readonly file?: File | undefined;
+  /** Present if it can be played and compared with other models. */
   readonly recording?: Recording | undefined;
   readonly peaks?: readonly ArrayLike<number>[];
   readonly onRemove: () => void;
 }
 
-export function ResultCard(props: ResultCardProps) {
-  const { client, name, result, recording, onRemove } = props;
+export function ResultCard({ client, name, result, recording, peaks = [], onRemove }: Props) {
   const [player, setPlayer] = useState<HTMLAudioElement | null>(null);
   const [compared, setCompared] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -124,7 +28,7 @@ export function ResultCard(props: ResultCardProps) {
   const scene: Scene = {
     steps: result.steps,
     channels: result.channels,
-    peaks: recording?.peaks ?? props.peaks ?? [],
+    peaks: recording?.peaks ?? peaks,
     seconds: result.seconds,
     from: 0,
     to: Math.max(1, result.seconds),
@@ -138,6 +42,8 @@ export function ResultCard(props: ResultCardProps) {
     }
   };
   const base = name.replace(/\.\w{1,5}$/, '');
+  const saveJson = () =>
+    download(`${base}.json`, `${JSON.stringify(result.answer, null, 2)}\n`, 'application/json');
   const savePng = () =>
     toPng(scene, `${name}: ${summary(result)}`, readPalette(document.body)).then(
       (blob) => download(`${base}.png`, blob),
@@ -151,11 +57,11 @@ export function ResultCard(props: ResultCardProps) {
           {result.model}, {result.seconds.toFixed(1)} s
         </span>
       </p>
-      {result.from === 'discrete' && first?.all && <Bars all={first.all} />}
+      {result.from === 'discrete' && first?.all_predictions && <Bars all={first.all_predictions} />}
       {result.from !== 'discrete' && <Legend steps={result.steps} />}
-      <Timeline label={`Time line of ${name}`} player={player} {...scene} />
+      <Timeline label={`Timeline of ${name}`} player={player} {...scene} />
       {recording && (
-        // biome-ignore lint/a11y/useMediaCaption: what was said is nobody's business here, and unknown
+        // biome-ignore lint/a11y/useMediaCaption: the service does not transcribe speech
         <audio
           ref={setPlayer}
           controls
@@ -165,18 +71,21 @@ export function ResultCard(props: ResultCardProps) {
         />
       )}
       {recording && recording.peaks.length === 0 && (
-        <p class="note">There is no waveform: the file is large, or your browser cannot read its format.</p>
+        <p class="note">No waveform: the file is too large, or your browser cannot read its format.</p>
       )}
       <Table result={result} name={name} />
       {error !== undefined && <Problem error={error} />}
       <p class="actions">
-        <button type="button" onClick={() => download(`${base}.csv`, toCsv(result), 'text/csv')}>
+        <button type="button" onClick={() => download(`${base}.csv`, toCsv(result.steps), 'text/csv')}>
           CSV
         </button>
-        <button type="button" onClick={() => download(`${base}.json`, toJson(result), 'application/json')}>
+        <button type="button" onClick={saveJson}>
           JSON
         </button>
-        <button type="button" onClick={() => download(`${base}.srt`, toSrt(result), 'application/x-subrip')}>
+        <button
+          type="button"
+          onClick={() => download(`${base}.srt`, toSrt(result.steps), 'application/x-subrip')}
+        >
           SRT
         </button>
         <button type="button" onClick={savePng}>
@@ -202,19 +111,19 @@ export function ResultCard(props: ResultCardProps) {
   );
 }
 
-type Comparing = Pick<ResultCardProps, 'client' | 'name' | 'result'> & { readonly recording: Recording };
+type ComparisonProps = Pick<Props, 'client' | 'name' | 'result'> & { readonly recording: Recording };
 
-/** The same recording through every model. */
-function Comparison({ client, name, result, recording }: Comparing) {
+/** The same recording, classified by every model. */
+function Comparison({ client, name, result, recording }: ComparisonProps) {
   const [results, setResults] = useState<ReadonlyMap<ModelId, Result>>(new Map([[result.model, result]]));
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const { signal } = new AbortController();
     for (const model of MODEL_IDS.filter((id) => id !== result.model)) {
-      inTurn(() => classify(client, recording, { model, onProgress: () => undefined, signal }))
+      classify(client, recording, { model, signal })
         .then(async (found) => {
           setResults((before) => new Map([...before, [model, found]]));
-          // Nobody knows its id but we: it would only lie there.
+          // Nothing else refers to this request: delete it from the server.
           if (found.requestId) await client.asynch.delete(found.requestId);
         })
         .catch(setError);
@@ -228,11 +137,11 @@ function Comparison({ client, name, result, recording }: Comparing) {
         return (
           <div key={model}>
             <h4>{model}</h4>
-            {!found && <ProgressLine progress={undefined} />}
-            {found?.from === 'discrete' && first?.all && <Bars all={first.all} />}
+            {!found && <ProgressLine />}
+            {found?.from === 'discrete' && first?.all_predictions && <Bars all={first.all_predictions} />}
             {found && found.from !== 'discrete' && (
               <Timeline
-                label={`Time line of ${name} with ${model}`}
+                label={`Timeline of ${name} with ${model}`}
                 {...found}
                 peaks={[]}
                 from={0}
@@ -247,20 +156,11 @@ function Comparison({ client, name, result, recording }: Comparing) {
   );
 }
 
-/** The answer in one line. */
-export function summary({ from, steps }: Result): string {
-  const [only] = steps;
-  if (only === undefined) return 'nothing was heard';
-  if (from === 'discrete' || steps.length === 1) {
-    const words = describe(only);
-    return words === 'no speech' ? words : `${words}, ${percent(only.confidence)}`;
-  }
-  const seconds = new Map<string, number>();
-  for (const step of steps) {
-    const words = describe(step).replace(/ \(.*/, '');
-    seconds.set(words, (seconds.get(words) ?? 0) + step.end - step.start);
-  }
-  const total = [...seconds.values()].reduce((sum, value) => sum + value, 0) || 1;
-  const [[most, share] = ['', 0]] = [...seconds].toSorted(([, a], [, b]) => b - a);
-  return `mostly ${most}, ${Math.round((share / total) * 100)} % of the time`;
+function download(name: string, content: Blob | string, type = 'text/plain'): void {
+  const blob = typeof content === 'string' ? new Blob([content], { type: `${type};charset=utf-8` }) : content;
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
