@@ -1,3 +1,4 @@
+import { percent } from '../bars.ts';
 import type { Scores } from './scores.ts';
 
 const CELL = 44;
@@ -67,8 +68,4 @@ ${dots.join('')}${text(PLOT / 2, PLOT + 18, 'confidence', 'text-anchor="middle"'
 function text(x: number, y: number, content: string, attributes = ''): string {
   const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   return `<text x="${x}" y="${y}" ${attributes}>${escaped}</text>`;
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
 }

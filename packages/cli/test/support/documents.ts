@@ -16,7 +16,7 @@ export const DOCUMENTS = [
   'examples/README.md',
 ];
 
-/** A fenced block: ```LANGUAGE MARK */
+/** A fenced code block: ```LANGUAGE MARK */
 export interface Block {
   readonly document: string;
   readonly line: number;
@@ -42,7 +42,7 @@ export function blocksOf(document: string): Block[] {
   return blocks;
 }
 
-/** The first and second cells of the rows of tables whose first cell is `code`. */
+/** Table rows whose first cell is code: that cell and the rest of the row. */
 export function codeRows(document: string): Map<string, string> {
   const rows = readDocument(document).matchAll(/^\| `([^`]+)` \|(.*)\|$/gm);
   return new Map([...rows].map(([, name = '', rest = '']) => [name, rest.trim()]));

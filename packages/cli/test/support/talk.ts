@@ -5,7 +5,7 @@ import { VOICES } from './undertone.ts';
 
 const HEADER_BYTES = 44;
 
-/** A long WAV of real voices, one after another, over and over: 16 bit, mono, 16 kHz. */
+/** A long WAV that repeats the example voices: 16 bit, mono, 16 kHz. */
 export function talkWav(seconds: number): Buffer {
   const wav = silentWav(seconds);
   const voices = readdirSync(VOICES)
@@ -17,7 +17,7 @@ export function talkWav(seconds: number): Buffer {
   return wav;
 }
 
-/** The same with two channels: the voices are on the left, and the right is silent. */
+/** A stereo WAV with the voices on the left and silence on the right. */
 export function oneSidedCall(mono: Buffer): Buffer {
   const samples = samplesOf(mono);
   const call = Buffer.alloc(HEADER_BYTES + 2 * samples.length);
