@@ -19,7 +19,7 @@ export interface LiveAudio {
   };
   readonly bytesPerSecond: number;
   /** Raw samples, in chunks of any size. */
-  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 const ENCODINGS: Partial<Record<Encoding, StreamEncoding>> = {
@@ -30,7 +30,10 @@ const ENCODINGS: Partial<Record<Encoding, StreamEncoding>> = {
 };
 const SAMPLE_BYTES: Record<StreamEncoding, number> = { pcm_s16le: 2, pcm_f32le: 4, mulaw: 1, alaw: 1 };
 /** A file is sent in chunks of a tenth of a second, like a microphone. */
-const PIECES_PER_SECOND = 10;
+const CHUNKS_PER_SECOND = 10;
+
+const CONVERT =
+  'Convert other formats with ffmpeg: `ffmpeg -v error -i FILE -f wav -c:a pcm_s16le - | undertone listen -`.';
 
 /** Reads the format from a WAV header, or from the flags if there is none. */
 export async function openLiveAudio(source: AsyncIterable<Uint8Array>, raw: RawFlags): Promise<LiveAudio> {
@@ -56,26 +59,23 @@ export async function openLiveAudio(source: AsyncIterable<Uint8Array>, raw: RawF
   return liveAudio({ sampleRate, encoding, channels }, readSound(reader, header));
 }
 
-function liveAudio(format: LiveAudio['format'], pieces: AsyncIterable<Uint8Array>): LiveAudio {
+function liveAudio(format: LiveAudio['format'], chunks: AsyncIterable<Uint8Array>): LiveAudio {
   const { sampleRate, encoding, channels } = format;
-  return { format, bytesPerSecond: sampleRate * SAMPLE_BYTES[encoding] * channels, pieces };
+  return { format, bytesPerSecond: sampleRate * SAMPLE_BYTES[encoding] * channels, chunks };
 }
 
-const CONVERT =
-  'Convert other formats with ffmpeg: `ffmpeg -v error -i FILE -f wav -c:a pcm_s16le - | undertone listen -`.';
-
 /** Yields the samples at the speed of speech. */
-export async function* inRealTime({ pieces, bytesPerSecond }: LiveAudio): AsyncGenerator<Uint8Array> {
+export async function* inRealTime({ chunks, bytesPerSecond }: LiveAudio): AsyncGenerator<Uint8Array> {
   const start = performance.now();
-  const size = Math.ceil(bytesPerSecond / PIECES_PER_SECOND);
+  const size = Math.ceil(bytesPerSecond / CHUNKS_PER_SECOND);
   let played = 0;
-  for await (const bytes of pieces) {
+  for await (const bytes of chunks) {
     for (let at = 0; at < bytes.length; at += size) {
-      const piece = bytes.subarray(at, at + size);
-      played += piece.length;
+      const chunk = bytes.subarray(at, at + size);
+      played += chunk.length;
       // Like a microphone: a chunk is available when its last sample has been recorded.
       await sleep(start + (1_000 * played) / bytesPerSecond - performance.now());
-      yield piece;
+      yield chunk;
     }
   }
 }

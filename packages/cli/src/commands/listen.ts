@@ -94,9 +94,9 @@ export function addListen(program: Command): void {
 async function play(audio: LiveAudio, stream: EmotionStream, paced: boolean, live: LiveLine): Promise<void> {
   let written = 0;
   try {
-    for await (const piece of paced ? inRealTime(audio) : audio.pieces) {
-      await stream.write(piece);
-      written += piece.length;
+    for await (const chunk of paced ? inRealTime(audio) : audio.chunks) {
+      await stream.write(chunk);
+      written += chunk.length;
       live.at(written / audio.bytesPerSecond);
     }
     await stream.end();
