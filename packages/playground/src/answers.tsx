@@ -12,7 +12,7 @@ import { describe, percent, type Result, ranked, sharesOf } from './result.ts';
 
 export function Badge({ emotion }: { readonly emotion: Emotion }) {
   return (
-    <span class={`badge ${emotion}`} aria-hidden="true">
+    <span class={`badge ${emotion}`} style={{ background: `var(--${emotion})` }} aria-hidden="true">
       {EMOTION_LETTERS[emotion]}
     </span>
   );
@@ -27,7 +27,7 @@ export function Bars({ all }: { readonly all: Partial<Record<Emotion, number>> }
           <Badge emotion={emotion} />
           <span class="name">{emotion}</span>
           <span class="track" aria-hidden="true">
-            <span class={`bar ${emotion}`} style={{ width: `${share * 100}%` }} />
+            <span class="bar" style={{ width: `${share * 100}%`, background: `var(--${emotion})` }} />
           </span>
           <span class="share">{percent(share)}</span>
         </li>

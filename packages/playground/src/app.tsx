@@ -36,6 +36,10 @@ function App() {
     [key],
   );
 
+  const signOut = () => {
+    forgetKey();
+    setKey('');
+  };
   useEffect(() => {
     if (client === undefined) return;
     client.models().then(
@@ -45,9 +49,7 @@ function App() {
       },
       (reason: Error & { status?: number }) => {
         setKeyProblem(reason);
-        if (reason.status !== 401) return;
-        forgetKey();
-        setKey('');
+        if (reason.status === 401) signOut();
       },
     );
   }, [client]);
@@ -88,14 +90,7 @@ function App() {
           <a href="/page/model-card.html">Model card</a>
           <a href="/page/privacy.html">Privacy</a>
           {key !== '' && (
-            <button
-              type="button"
-              class="quiet"
-              onClick={() => {
-                forgetKey();
-                setKey('');
-              }}
-            >
+            <button type="button" class="quiet" onClick={signOut}>
               Forget the key
             </button>
           )}
