@@ -2,15 +2,29 @@
 import module from 'node:module';
 import { join } from 'node:path';
 
-// Plain JavaScript, so that a Node too old for the rest gets as far as saying so.
+// Plain JavaScript, so that a Node that is too old for TypeScript can still print this message.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
   process.stderr.write(
     `undertone needs Node 24 or newer, and this is ${process.version}.\n` +
-      'Inside the project `npx undertone` uses the Node that was installed with it (`make install`).\n',
+      'Inside the project, `npx undertone` uses the Node that `make install` has installed.\n',
   );
   process.exit(1);
 }
-// Halves the time a command takes to start, from its second start on. In our own folder: nothing is written to anybody else's.
+// Halves the start-up time from the second start on. The cache stays inside this package.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
-await import('../src/main.ts');
+
+// Before everything else is loaded: it restarts this process with the server's runtime flags.
+if (process.argv[2] === 'serve') {
+  const { applyRuntimeFlags } = await import('@undertone/server/runtime-flags');
+  applyRuntimeFlags();
+}
+
+// A reader such as `head` may close the pipe early: that is not an error.
+process.stdout.on('error', (error) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
+const { runProgram } = await import('../src/program.ts');
+process.exitCode = await runProgram(process.argv.slice(2));

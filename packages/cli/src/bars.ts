@@ -17,28 +17,39 @@ const WIDTH = 40;
 const DEFAULT_COLUMNS = 80;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** One line for each emotion, the strongest first: its name, its share and a bar as long as the share. */
+/** One line per emotion, the most likely first: name, percentage and bar. */
 export function bars(confidences: Readonly<Record<string, number>>): string[] {
   const entries = Object.entries(confidences).toSorted(([, a], [, b]) => b - a);
   const nameWidth = Math.max(...entries.map(([emotion]) => emotion.length));
   return entries.map(([emotion, confidence], rank) => {
-    const label = `${emotion.padEnd(nameWidth)} ${(confidence * 100).toFixed(1).padStart(5)} %`;
+    const label = `${emotion.padEnd(nameWidth)} ${percent(confidence).padStart(7)}`;
     const bar = paint(COLOURS[emotion as Emotion] ?? 'white', barOf(confidence));
     return `${rank === 0 ? paint('bold', label) : label}  ${bar}`.trimEnd();
   });
 }
 
-/** Without colour where the output is no terminal or NO_COLOR asks for none. */
+/** The rows as lines, with columns as wide as their longest cell. */
+export function alignColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '));
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** Plain text if standard output is not a terminal or NO_COLOR is set. */
 export function paint(style: Style, text: string): string {
   return text === '' ? text : styleText(style, text, { stream: process.stdout });
 }
 
-/** Of the terminal, or a usual one where there is none. */
+/** Width of the terminal, 80 without one. */
 export function columns(): number {
   return process.stdout.columns || DEFAULT_COLUMNS;
 }
 
-/** A bar as long as the share of one. */
+/** A bar whose length is the share (0 to 1) of the width, in eighths of a character. */
 export function barOf(share: number, width = WIDTH): string {
   const eighths = Math.round(share * Math.max(1, width) * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];

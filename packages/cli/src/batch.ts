@@ -4,7 +4,7 @@ import { explain } from './user-error.ts';
 
 const BAR_WIDTH = 20;
 
-/** Many files: one bar for the whole, what went wrong as it happens, a table in the end, and the exit code. */
+/** Progress of many files: one bar for all, errors as they happen, a table at the end, and the exit code. */
 export class Batch {
   readonly #what: string;
   readonly #total: number;
@@ -13,20 +13,20 @@ export class Batch {
   #finished = 0;
   #failed = 0;
 
-  /** `what` is being done to `total` files. */
+  /** `what` names the work, as in `Uploading`. */
   constructor(what: string, total: number) {
     this.#what = what;
     this.#total = total;
     this.#draw();
   }
 
-  /** How far one of the files is, 0 to 1. */
+  /** Progress of one file, 0 to 1. */
   progress(file: string, share: number): void {
     this.#shares.set(file, share);
     this.#draw();
   }
 
-  /** One file is done; `labels` says how often what was heard in it. */
+  /** Counts a finished file and the labels of its steps. */
   succeed(file: string, labels: Iterable<string>): void {
     for (const label of labels) this.#counts.set(label, (this.#counts.get(label) ?? 0) + 1);
     this.#finish(file);
@@ -39,14 +39,14 @@ export class Batch {
     this.#finish(file);
   }
 
-  /** Writes a line between two drawings of the bar. */
+  /** Writes a line above the bar. */
   print(stream: NodeJS.WriteStream, line: string): void {
     writeStatus('');
     stream.write(`${line}\n`);
     this.#draw();
   }
 
-  /** The table, and an exit code that tells a part from the whole. */
+  /** Writes the summary and sets the exit code: 1 if all files failed, 3 if some did. */
   end(stream: NodeJS.WriteStream, unit: string, skipped = 0): void {
     writeStatus('');
     const done = this.#finished - this.#failed;
@@ -55,8 +55,9 @@ export class Batch {
       ...(skipped > 0 ? [`${skipped} done before`] : []),
       ...(this.#failed > 0 ? [`${this.#failed} failed`] : []),
     ];
-    const counts = [`${done} of ${this.#total} files`, ...remarks].join(', ');
-    const first = this.#total === 0 ? `Nothing to do: all ${skipped} files were done before.` : counts;
+    const counts = [`${done} of ${countOf(this.#total, 'file')}`, ...remarks].join(', ');
+    const nothing = `Nothing to do: ${countOf(skipped, 'file')} done before.`;
+    const first = this.#total === 0 ? nothing : counts;
     stream.write(`${[first, ...this.#table(unit)].join('\n')}\n`);
   }
 
@@ -66,7 +67,8 @@ export class Batch {
     return [...this.#counts]
       .toSorted(([, a], [, b]) => b - a)
       .map(([name, count]) => {
-        const figures = `${String(count).padStart(6)} ${unit} ${((count / all) * 100).toFixed(0).padStart(3)} %`;
+        const amount = `${String(count).padStart(6)} ${unit}${count === 1 ? ' ' : 's'}`;
+        const figures = `${amount} ${((count / all) * 100).toFixed(0).padStart(3)} %`;
         const bar = barOf(count / all, Math.min(BAR_WIDTH, columns() - 40));
         return `  ${name.padEnd(Math.max(...names))} ${figures}  ${paint(colourOf(name), bar)}`.trimEnd();
       });
@@ -83,12 +85,31 @@ export class Batch {
     const share = this.#total === 0 ? 1 : (this.#finished + open) / this.#total;
     const bar = barOf(share, BAR_WIDTH).padEnd(BAR_WIDTH, '░');
     const failed = this.#failed > 0 ? `, ${this.#failed} failed` : '';
-    const text = `${this.#what} ${bar} ${Math.floor(share * 100)} %  ${this.#finished} of ${this.#total} files${failed}`;
+    const text = `${this.#what} ${bar} ${Math.floor(share * 100)} %  ${this.#finished} of ${countOf(this.#total, 'file')}${failed}`;
     writeStatus(text.slice(0, (process.stderr.columns || 80) - 1));
   }
 }
 
-/** File names may have control characters in them, which a terminal would obey. */
+/** `1 file`, `2 files`. */
+export function countOf(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** Runs up to `limit` items concurrently and yields the results in the order of the items. */
+export async function* inOrder<Item, Result>(
+  items: readonly Item[],
+  limit: number,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const inFlight: Promise<Result>[] = [];
+  for (const item of items) {
+    if (inFlight.length === limit) yield await (inFlight.shift() as Promise<Result>);
+    inFlight.push(work(item));
+  }
+  while (inFlight.length > 0) yield await (inFlight.shift() as Promise<Result>);
+}
+
+/** Replaces control characters, which a terminal would obey. */
 export function printable(name: string): string {
   return name.replace(/\p{C}/gu, '?');
 }

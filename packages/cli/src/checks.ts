@@ -8,9 +8,8 @@ import { findFfmpeg, MODEL_SAMPLE_RATE } from '@undertone/audio';
 import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
 import type { Settings } from '@undertone/server';
-import { error, type Finding, ok, warning } from './finding.ts';
 import type { SettingName } from './settings-flags.ts';
-import { checkBucket, checkDatabase } from './shared-checks.ts';
+import { checkBucket, checkDatabase, error, type Finding, ok, warning } from './store-checks.ts';
 import { isExpected, UserError } from './user-error.ts';
 
 export const CHECKED_SETTINGS = [
@@ -31,12 +30,12 @@ export const CHECKED_SETTINGS = [
 
 export type CheckedSettings = Pick<Settings, (typeof CHECKED_SETTINGS)[number] | 'databaseUrl'>;
 
-/** In the order they are printed: what everything else rests on comes first. Null: it does not matter here. */
+/** In the order of printing, the most basic first. A check that does not apply returns null. */
 export const CHECKS: Record<string, (settings: CheckedSettings) => Promise<Finding | null>> = {
   node: checkNode,
   model: checkModel,
-  'data folder': whereUsed(checkDataDir),
-  disk: whereUsed(checkDisk),
+  'data folder': ifDataDirIsUsed(checkDataDir),
+  disk: ifDataDirIsUsed(checkDisk),
   database: checkDatabase,
   bucket: checkBucket,
   port: checkPort,
@@ -48,13 +47,13 @@ export const CHECKS: Record<string, (settings: CheckedSettings) => Promise<Findi
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-/** A Node that is too old does not get here: bin/undertone.js refuses it. */
+/** Always ok: bin/undertone.js refuses a Node that is too old. */
 async function checkNode(): Promise<Finding> {
   const { version, platform, arch } = process;
   return ok(`${version} on ${platform} ${arch}`);
 }
 
-/** Runs it once: a runtime without a build for this machine shows here and nowhere else. */
+/** Runs the model once, to find a runtime without a build for this machine. */
 async function checkModel({ weights, modelsDir }: Pick<Settings, 'weights' | 'modelsDir'>): Promise<Finding> {
   try {
     const classifier = await Classifier.start({ weights, workers: 1, ...(modelsDir && { modelsDir }) });
@@ -64,7 +63,7 @@ async function checkModel({ weights, modelsDir }: Pick<Settings, 'weights' | 'mo
       const { timings } = await classifier.classifyWindow(silence, { priority: 'discrete' });
       const { licence, commercial_use } = classifier.weights;
       const use = commercial_use ? 'commercial use allowed' : 'no commercial use';
-      const speed = `${maxSeconds} s of audio take ${Math.round(timings.inferenceMs)} ms`;
+      const speed = `${maxSeconds} s of audio took ${Math.round(timings.inferenceMs)} ms`;
       return ok(`${weights} weights ${classifier.catalog.version}, ${licence} (${use}); ${speed}`);
     } finally {
       await classifier.close();
@@ -72,16 +71,16 @@ async function checkModel({ weights, modelsDir }: Pick<Settings, 'weights' | 'mo
   } catch (cause) {
     const { message } = cause as Error;
     if (cause instanceof ModelFilesError) return error('its files cannot be used', message);
-    return error(`does not run: ${message.split('\n', 1)[0]}`, 'Install again: make install.');
+    return error(`does not run: ${message.split('\n', 1)[0]}`, 'Reinstall it with `make install`.');
   }
 }
 
-/** With PostgreSQL and S3 nothing is written to the data folder. */
-function whereUsed(check: (settings: CheckedSettings) => Promise<Finding>): (typeof CHECKS)[string] {
+/** Skips the check if PostgreSQL and S3 replace the data folder. */
+function ifDataDirIsUsed(check: (settings: CheckedSettings) => Promise<Finding>): (typeof CHECKS)[string] {
   return async (settings) => (settings.databaseUrl && settings.s3Bucket ? null : check(settings));
 }
 
-/** Writes and erases a file where the server would write: in the folder, or where the folder would be made. */
+/** Writes and deletes a file in the data folder, or in the folder where it would be created. */
 async function checkDataDir({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Finding> {
   try {
     const folder = await nearestFolder(dataDir);
@@ -91,13 +90,10 @@ async function checkDataDir({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Fin
     } finally {
       await rm(trial, { recursive: true });
     }
-    return ok(
-      folder === dataDir ? `${dataDir} can be written to` : `${dataDir} will be made by the first start`,
-    );
+    return ok(folder === dataDir ? `${dataDir} is writable` : `the first start creates ${dataDir}`);
   } catch (cause) {
     const { code = '' } = cause as NodeJS.ErrnoException;
-    const found =
-      code === 'ENOTDIR' ? `${dataDir} is not a folder` : `${dataDir} cannot be written to (${code})`;
+    const found = code === 'ENOTDIR' ? `${dataDir} is not a folder` : `${dataDir} is not writable (${code})`;
     return error(
       found,
       'Choose another folder with --data-dir or SERVICE_DATA_DIR, or change its permissions.',
@@ -110,16 +106,16 @@ async function checkDisk({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Findin
     const { bavail, bsize } = await statfs(await nearestFolder(dataDir));
     return judgeFreeSpace(bavail * bsize);
   } catch (cause) {
-    return warning('its free space cannot be read', (cause as Error).message);
+    return warning('its free space is unknown', (cause as Error).message);
   }
 }
 
-/** An uploaded recording may have 1 GiB, and the database needs room to write. */
+/** An uploaded recording takes up to 1 GiB, and the database needs some space. */
 export function judgeFreeSpace(bytes: number): Finding {
   const found = `${size(bytes)} free`;
   const fix = 'Free some space, or choose a folder on another disk with --data-dir or SERVICE_DATA_DIR.';
   if (bytes < 100 * MIB) return error(found, `The server needs 100 MiB to start. ${fix}`);
-  if (bytes < 2 * GIB) return warning(found, `One uploaded recording may take 1 GiB. ${fix}`);
+  if (bytes < 2 * GIB) return warning(found, `One uploaded recording takes up to 1 GiB. ${fix}`);
   return ok(found);
 }
 
@@ -131,10 +127,10 @@ async function checkPort({ host, port }: Pick<Settings, 'host' | 'port'>): Promi
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code !== 'EADDRINUSE')
-      return error(`cannot listen on ${address} (${code})`, 'Choose others with --host and --port.');
-    if (await answersAsUndertone(host, port)) return ok(`a server already runs on ${address}`);
+      return error(`cannot listen on ${address} (${code})`, 'Choose another address with --host and --port.');
+    if (await answersAsUndertone(host, port)) return ok(`a server is already running on ${address}`);
     return error(
-      `${address} is taken by another program`,
+      `${address} is used by another program`,
       'Stop it, or choose another port with --port or SERVICE_PORT.',
     );
   }
@@ -145,7 +141,7 @@ async function checkFfmpeg(): Promise<Finding> {
   if (path === null) {
     return warning(
       'not found: only WAV can be read',
-      'For webm, m4a, mp3 and others: apt-get install ffmpeg, or brew install ffmpeg.',
+      'For webm, m4a, mp3 and other formats: apt-get install ffmpeg, or brew install ffmpeg.',
     );
   }
   try {
@@ -154,27 +150,27 @@ async function checkFfmpeg(): Promise<Finding> {
   } catch (cause) {
     return warning(
       `${path} does not run (${(cause as Error).message.split('\n', 1)[0]})`,
-      'Install it again.',
+      'Reinstall ffmpeg.',
     );
   }
 }
 
 async function checkCores(): Promise<Finding> {
-  return ok(`${availableParallelism()}: as many inference threads unless SERVICE_WORKERS says otherwise`);
+  return ok(`${availableParallelism()}, one inference thread each unless SERVICE_WORKERS is set`);
 }
 
 async function checkMemory(): Promise<Finding> {
-  // A container may be given less than the machine has; 0 or a huge number means that it is not.
+  // A container's limit; 0 or a huge number means that there is none.
   const limit = process.constrainedMemory();
   const bytes = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
   if (bytes >= GIB) return ok(size(bytes));
   return warning(
     size(bytes),
-    'Under load the server takes up to 800 MB: give it 1 GiB, or set fewer SERVICE_WORKERS.',
+    'Under load the server needs up to 800 MB: give it 1 GiB, or lower SERVICE_WORKERS.',
   );
 }
 
-/** An error that may come from the data folder or the database, as a sentence for the user where it does. */
+/** Turns an error of the data folder or the database into one for the user; returns any other as it is. */
 export async function explainStorage(cause: unknown, dataDir: string, databaseUrl = ''): Promise<unknown> {
   if (isExpected(cause)) return cause;
   if (databaseUrl !== '') {
@@ -184,12 +180,12 @@ export async function explainStorage(cause: unknown, dataDir: string, databaseUr
   }
   const { state, found, fix } = await checkDataDir({ dataDir });
   if (state === 'error') return new UserError(`The data folder ${found}. ${fix}`, { cause });
-  const reason = (cause as Error).name === 'StoreUnavailableError' ? cause : await whyNotOpened(dataDir);
+  const reason = (cause as Error).name === 'StoreUnavailableError' ? cause : await openingError(dataDir);
   if (reason === null) return cause;
   return new UserError(`The data folder ${dataDir} cannot be used: ${(reason as Error).message}`, { cause });
 }
 
-async function whyNotOpened(dataDir: string): Promise<unknown> {
+async function openingError(dataDir: string): Promise<unknown> {
   const { openStores } = await import('@undertone/server/stores');
   try {
     const stores = await openStores({ dataDir }, { kind: 'local' });

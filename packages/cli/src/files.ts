@@ -2,16 +2,16 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from './user-error.ts';
 
-/** What recorders, phones, browsers and call centres write. A file named on the command line may be anything. */
+/** Extensions that count as recordings in a folder. A file named on the command line may have any. */
 const RECORDINGS = /\.(wav|wave|mp3|m4a|mp4|aac|flac|ogg|oga|opus|webm|wma|aif|aiff|amr|3gp|caf)$/i;
 
 export interface Found {
   readonly files: readonly string[];
-  /** Whether folders were named: then the files are many, and one bar and a summary tell more than each of them. */
+  /** True if a folder was named: then one bar and a summary replace the output per file. */
   readonly isFolder: boolean;
 }
 
-/** The files that were named, and all recordings in the folders that were named, in the order of their names. */
+/** The named files, and all recordings in the named folders, sorted by name. */
 export async function findRecordings(paths: readonly string[]): Promise<Found> {
   const files: string[] = [];
   let isFolder = false;
@@ -35,14 +35,25 @@ async function recordingsIn(folder: string): Promise<string[]> {
   for (const entry of entries) {
     if (entry.name.startsWith('.')) continue;
     const path = join(folder, entry.name);
-    // Links to folders are not followed: they may lead in a circle.
+    // Links to folders are not followed: they could form a loop.
     if (entry.isDirectory()) found.push(...(await recordingsIn(path)));
     else if (RECORDINGS.test(entry.name)) found.push(path);
   }
   return found;
 }
 
-/** What is not there is no folder: whoever opens it says why. */
+/** Turns an error of reading a file into a message for the user; returns any other as it is. */
+export function explainReading(error: unknown, prefix = ''): unknown {
+  const reasons: Record<string, string> = {
+    ENOENT: 'There is no such file.',
+    EISDIR: 'This is a folder.',
+    EACCES: 'You are not allowed to read this file.',
+  };
+  const reason = reasons[(error as NodeJS.ErrnoException).code ?? ''];
+  return reason === undefined ? error : new UserError(prefix + reason, { cause: error });
+}
+
+/** False for a missing path: opening it will give the error. */
 async function isDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     (status) => status.isDirectory(),

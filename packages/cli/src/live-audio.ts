@@ -4,7 +4,7 @@ import { SAMPLE_RATE, STREAM_LIMITS } from '@undertone/contract';
 import type { StreamEncoding } from '@undertone/sdk';
 import { UserError } from './user-error.ts';
 
-/** What samples without a header are. Any of them says that there is none. */
+/** Format of raw samples. Any of these flags means that the input has no header. */
 export interface RawFlags {
   readonly rate?: number;
   readonly encoding?: StreamEncoding;
@@ -18,8 +18,8 @@ export interface LiveAudio {
     readonly channels: number;
   };
   readonly bytesPerSecond: number;
-  /** Raw samples, cut anywhere. */
-  readonly pieces: AsyncIterable<Uint8Array>;
+  /** Raw samples, in chunks of any size. */
+  readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 const ENCODINGS: Partial<Record<Encoding, StreamEncoding>> = {
@@ -29,16 +29,19 @@ const ENCODINGS: Partial<Record<Encoding, StreamEncoding>> = {
   alaw: 'alaw',
 };
 const SAMPLE_BYTES: Record<StreamEncoding, number> = { pcm_s16le: 2, pcm_f32le: 4, mulaw: 1, alaw: 1 };
-/** A file is played in pieces of a tenth of a second, as a microphone would bring them. */
-const PIECES_PER_SECOND = 10;
+/** A file is sent in chunks of a tenth of a second, like a microphone. */
+const CHUNKS_PER_SECOND = 10;
 
-/** Samples behind a WAV header, which says what they are, or raw ones, of which the flags say it. */
+const CONVERT =
+  'Convert other formats with ffmpeg: `ffmpeg -v error -i FILE -f wav -c:a pcm_s16le - | undertone listen -`.';
+
+/** Reads the format from a WAV header, or from the flags if there is none. */
 export async function openLiveAudio(source: AsyncIterable<Uint8Array>, raw: RawFlags): Promise<LiveAudio> {
   const reader = new ByteReader(source);
   const isWav = sniff(await reader.peek(SNIFF_BYTES)) === 'wav';
   if (!isWav && Object.keys(raw).length === 0) {
     throw new UserError(
-      `This is not WAV. For raw samples say what they are, as in --rate 16000 --encoding pcm_s16le. ${CONVERT}`,
+      `This is not WAV. For raw samples give their format, as in --rate 16000 --encoding pcm_s16le. ${CONVERT}`,
     );
   }
   if (!isWav) {
@@ -56,26 +59,23 @@ export async function openLiveAudio(source: AsyncIterable<Uint8Array>, raw: RawF
   return liveAudio({ sampleRate, encoding, channels }, readSound(reader, header));
 }
 
-function liveAudio(format: LiveAudio['format'], pieces: AsyncIterable<Uint8Array>): LiveAudio {
+function liveAudio(format: LiveAudio['format'], chunks: AsyncIterable<Uint8Array>): LiveAudio {
   const { sampleRate, encoding, channels } = format;
-  return { format, bytesPerSecond: sampleRate * SAMPLE_BYTES[encoding] * channels, pieces };
+  return { format, bytesPerSecond: sampleRate * SAMPLE_BYTES[encoding] * channels, chunks };
 }
 
-const CONVERT =
-  'ffmpeg reads every other format: `ffmpeg -v error -i FILE -f wav -c:a pcm_s16le - | undertone listen -`.';
-
-/** As fast as it would be spoken. */
-export async function* inRealTime({ pieces, bytesPerSecond }: LiveAudio): AsyncGenerator<Uint8Array> {
+/** Yields the samples at the speed of speech. */
+export async function* inRealTime({ chunks, bytesPerSecond }: LiveAudio): AsyncGenerator<Uint8Array> {
   const start = performance.now();
-  const size = Math.ceil(bytesPerSecond / PIECES_PER_SECOND);
+  const size = Math.ceil(bytesPerSecond / CHUNKS_PER_SECOND);
   let played = 0;
-  for await (const bytes of pieces) {
+  for await (const bytes of chunks) {
     for (let at = 0; at < bytes.length; at += size) {
-      const piece = bytes.subarray(at, at + size);
-      played += piece.length;
-      // A microphone has a piece when it is over.
+      const chunk = bytes.subarray(at, at + size);
+      played += chunk.length;
+      // Like a microphone: a chunk is available when its last sample has been recorded.
       await sleep(start + (1_000 * played) / bytesPerSecond - performance.now());
-      yield piece;
+      yield chunk;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { appendFile, writeFile } from 'node:fs/promises';
+import { csvLine } from '@undertone/contract';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { csvLine, firstFields } from './csv.ts';
 import { UserError } from './user-error.ts';
 
 export interface OutputFlags {
@@ -11,15 +11,15 @@ export interface OutputFlags {
   readonly resume?: true;
 }
 
-/** Where the rows of many files go: standard output or a file, as CSV or as one JSON object a line. */
+/** Where the rows of many files go: standard output or a file, as CSV or as JSON Lines. */
 export class Output {
-  /** The files whose results are there already. */
+  /** Files that already have a result in the output. */
   readonly done: ReadonlySet<string>;
   readonly #format: 'csv' | 'jsonl';
   readonly #path: string | undefined;
   #needsHeader: boolean;
 
-  /** Undefined: nobody asked for rows. */
+  /** Undefined if no flag asks for rows. */
   static async open(flags: OutputFlags): Promise<Output | undefined> {
     const format = flags.csv ? 'csv' : flags.jsonl ? 'jsonl' : formatOf(flags.output);
     if (format === undefined) return undefined;
@@ -35,7 +35,7 @@ export class Output {
     this.done = new Set(format === 'csv' ? firstFields(kept) : parseLines(kept).map(({ file }) => file));
   }
 
-  /** Whether standard output is for rows alone. */
+  /** True if standard output is reserved for rows. */
   get isStdout(): boolean {
     return this.#path === undefined;
   }
@@ -44,19 +44,18 @@ export class Output {
     return this.#format === 'csv';
   }
 
-  /** Adds what one file gave. A file that failed is a line of JSON; in CSV it has no rows. */
+  /** Adds the result of one file. A file that failed is a line of JSON, and has no rows in CSV. */
   async write(
     object: object,
-    header: readonly string[],
+    header: readonly unknown[],
     rows: readonly (readonly unknown[])[],
   ): Promise<void> {
-    const lines = this.#format === 'jsonl' ? [JSON.stringify(object)] : rows.map(csvLine);
+    const lines = this.isCsv ? rows.map(csvLine) : [`${JSON.stringify(object)}\n`];
     if (lines.length === 0) return;
     if (this.#needsHeader) lines.unshift(csvLine(header));
     this.#needsHeader = false;
-    const text = `${lines.join('\n')}\n`;
-    if (this.#path === undefined) process.stdout.write(text);
-    else await appendFile(this.#path, text).catch(explainWriting);
+    if (this.#path === undefined) process.stdout.write(lines.join(''));
+    else await appendFile(this.#path, lines.join('')).catch(explainWriting);
   }
 }
 
@@ -65,10 +64,10 @@ export function addOutputFlags(command: Command): Command {
     .addOption(
       new Option('-o, --output <file>', 'write the rows to a file: .csv or .jsonl').argParser(parseOutput),
     )
-    .option('--resume', 'continue: skip what is done already');
+    .option('--resume', 'continue: skip files that are done');
 }
 
-/** Lines that ended in an error are tried again; a line that was cut off by a crash too. */
+/** Drops what must be tried again: failed files, and a last line that a crash cut off. */
 function keptRows(path: string, format: 'csv' | 'jsonl'): string {
   let text: string;
   try {
@@ -84,6 +83,12 @@ function keptRows(path: string, format: 'csv' | 'jsonl'): string {
     .join('');
 }
 
+/** The first field of every row, without the header. */
+function firstFields(csv: string): string[] {
+  const lines = csv.matchAll(/^(?:"((?:[^"]|"")*)"|([^",\n]*))(?:,[^\n]*)?$/gm);
+  return [...lines].slice(1).map(([, quoted, plain = '']) => quoted?.replaceAll('""', '"') ?? plain);
+}
+
 function parseLines(text: string): { file: string; error?: unknown }[] {
   try {
     return text
@@ -91,9 +96,10 @@ function parseLines(text: string): { file: string; error?: unknown }[] {
       .filter(Boolean)
       .map((line) => JSON.parse(line));
   } catch (error) {
-    throw new UserError('The output file is not one of this command. Name another with --output.', {
-      cause: error,
-    });
+    throw new UserError(
+      'The output file was not written by this command. Choose another one with --output.',
+      { cause: error },
+    );
   }
 }
 
@@ -103,7 +109,7 @@ function formatOf(path: string | undefined): 'csv' | 'jsonl' | undefined {
 
 function parseOutput(path: string): string {
   if (/\.(csv|jsonl)$/.test(path)) return path;
-  throw new InvalidArgumentError('Name a file that ends in .csv or .jsonl.');
+  throw new InvalidArgumentError('The file name must end in .csv or .jsonl.');
 }
 
 function explainWriting(error: unknown): never {

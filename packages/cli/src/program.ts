@@ -18,24 +18,37 @@ import { explain, isUsageError } from './user-error.ts';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
-/**
- * 0: done. 1: it could not be done, for the reason printed. 2: the command line or a setting makes no sense. 3: it could be
- * done for some of the files.
- */
+/** 0: done. 1: failed. 2: invalid command line or setting. 3: some files failed. */
 export type ExitCode = 0 | 1 | 2 | 3;
 
 const START_HERE = `
 Start here:
-  undertone doctor                  check this machine, and say how to fix what is missing
-  undertone serve                   run the server; the first start makes an API key
-  undertone classify voice.wav      classify a short recording now, without a server
+  undertone doctor                  check this machine, and say how to fix it
+  undertone serve                   run the server; the first start creates an API key
+  undertone classify voice.wav      classify a short recording without a server
   undertone classify recordings/    classify all recordings in a folder
-  undertone listen talk.wav         hear a recording live; - listens to a microphone through a pipe
-  undertone upload talk.wav --wait  send a long recording to the server, and show its timeline
+  undertone listen talk.wav         classify a recording live; - reads a microphone from a pipe
+  undertone upload talk.wav --wait  send a long recording to the server and show its timeline
 
 Every command has its own help: undertone serve --help
-Exit codes: 0 done, 1 it could not be done, 2 the command line or a setting makes no sense, 3 some of the files could not be
-done.`;
+Exit codes: 0 done, 1 failed, 2 invalid command line or setting, 3 some files failed.`;
+
+const COMMANDS = [
+  addServe,
+  addKeys,
+  addClassify,
+  addListen,
+  addUpload,
+  addResult,
+  addList,
+  addDelete,
+  addWebhooks,
+  addModels,
+  addDoctor,
+  addMigrate,
+  addMove,
+  addCompletion,
+];
 
 export async function runProgram(args: readonly string[]): Promise<ExitCode> {
   try {
@@ -54,24 +67,11 @@ function buildProgram(): Command {
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', START_HERE)
-    // Flags belong to the command that they follow.
+    // Flags belong to the command before them.
     .enablePositionalOptions()
     .showHelpAfterError('(add --help to see all commands and flags)')
-    // Inherited by the commands: errors are thrown to us instead of ending the process.
+    // Throws instead of exiting, in all commands.
     .exitOverride();
-  addServe(program);
-  addKeys(program);
-  addClassify(program);
-  addListen(program);
-  addUpload(program);
-  addResult(program);
-  addList(program);
-  addDelete(program);
-  addWebhooks(program);
-  addModels(program);
-  addDoctor(program);
-  addMigrate(program);
-  addMove(program);
-  addCompletion(program);
+  for (const addCommand of COMMANDS) addCommand(program);
   return program;
 }

@@ -1,18 +1,18 @@
 import { DEFAULT_MODEL, MODEL_IDS } from '@undertone/contract';
 import { readSettings, SETTINGS, type Settings } from '@undertone/server/settings';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UserError } from './user-error.ts';
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** Secrets on a command line can be read by everybody on the machine, so these have no flags. */
+/** Secrets have no flags: every user of the machine can read command lines. */
 export const WITHOUT_FLAG: readonly SettingName[] = ['apiKey', 'databaseUrl', 'secret'];
 
 export const FLAG_NAMES = (Object.keys(SETTINGS) as SettingName[]).filter(
   (name) => !WITHOUT_FLAG.includes(name),
 );
 
-/** The flag of a server setting: same meaning, default and variable as on the server, from the same table. */
+/** The flag of a server setting, with the server's own description, default and environment variable. */
 export function settingFlag(name: SettingName): Option {
   const { description, default: fallback, env } = SETTINGS[name];
   const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -20,13 +20,13 @@ export function settingFlag(name: SettingName): Option {
   return fallback === '' ? option : option.default(fallback, fallback);
 }
 
-/** As the server would read it: a flag overrides its environment variable, and that the default. */
+/** The settings as environment variables: a flag overrides its variable, and that overrides the default. */
 export function asEnvironment(command: Command, names: readonly SettingName[]): Record<string, string> {
   const values = command.opts<Partial<Record<SettingName, string>>>();
   return Object.fromEntries(names.map((name) => [SETTINGS[name].env, values[name] ?? '']));
 }
 
-/** Where keys and requests are kept, when it is not the data folder. */
+/** Empty if keys and requests are in the data folder. */
 export function readDatabaseUrl(): string {
   const { env } = SETTINGS.databaseUrl;
   return readSettings({ [env]: process.env[env] }).databaseUrl;
@@ -36,11 +36,11 @@ export function requireDatabaseUrl(): string {
   const url = readDatabaseUrl();
   if (url !== '') return url;
   throw new UserError(
-    `Name the database in ${SETTINGS.databaseUrl.env}. The one in the data folder is brought up to date by each start.`,
+    `Set ${SETTINGS.databaseUrl.env} to the database. The one in the data folder is updated on every start.`,
   );
 }
 
-/** Only the named settings are read: a wrong SERVICE_PORT is no reason not to list the keys. */
+/** Reads only the named settings, so that a wrong SERVICE_PORT does not stop `keys list`. */
 export function readFlags<Name extends SettingName>(
   command: Command,
   names: readonly Name[],
@@ -48,8 +48,17 @@ export function readFlags<Name extends SettingName>(
   return readSettings(asEnvironment(command, names));
 }
 
+/** Parses the value of a flag that is a whole number. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Use a whole number from ${min} to ${max}.`);
+  };
+}
+
 export function modelFlag(): Option {
-  return new Option('--model <model>', 'which emotions to tell apart')
+  return new Option('--model <model>', 'the emotions to choose from')
     .choices([...MODEL_IDS])
     .default(DEFAULT_MODEL);
 }

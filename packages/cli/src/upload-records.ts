@@ -7,8 +7,8 @@ import { pipeline } from 'node:stream/promises';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 
 /**
- * Which request an upload of a file belongs to, kept on this machine for as long as the server knows it. The name of a
- * record is a checksum of the file, the server and what was asked for: nothing in it tells what the file is.
+ * Request IDs of uploads, kept on this machine for `--resume` until the server deletes the request. A record is named by a
+ * checksum of the file, the server and the options, so it does not reveal the file.
  */
 export class UploadRecords {
   readonly #folder: string;
@@ -17,7 +17,7 @@ export class UploadRecords {
     this.#folder = folder;
   }
 
-  /** The request of an earlier upload of this file, if there is one. */
+  /** The request ID of an earlier upload, if there is one. */
   async find(name: string): Promise<string | undefined> {
     return readFile(join(this.#folder, name), 'utf8').catch(() => undefined);
   }
@@ -37,7 +37,7 @@ export class UploadRecords {
   }
 }
 
-/** The name of the record of a file that is sent to a server with these settings. */
+/** The record name of a file that is uploaded with these settings. */
 export async function recordName(file: string, settings: readonly unknown[]): Promise<string> {
   const checksum = createHash('sha256');
   await pipeline(createReadStream(file), checksum);

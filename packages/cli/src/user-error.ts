@@ -3,19 +3,19 @@ import { ModelFilesError } from '@undertone/classifier';
 import { ConfigError, MissingApiKeyError, UndertoneError } from '@undertone/sdk';
 import { SettingsError } from '@undertone/server/settings';
 
-/** Something the user can fix. The message says what happened and what to do next; no stack is shown. */
+/** An error that the user can fix. Its message says what happened and what to do; no stack is printed. */
 export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
 const EXPECTED = [UserError, AudioError, ModelFilesError, SettingsError, UndertoneError];
 
-/** Does its message tell the user what to do? Any other error is our bug. */
+/** True if the message tells the user what to do. Any other error is a bug. */
 export function isExpected(error: unknown): error is Error {
   return EXPECTED.some((kind) => error instanceof kind);
 }
 
-/** What to print about an error: a sentence for the user, or a stack where it is our bug. */
+/** The text to print: a message for the user, or the stack of a bug. */
 export function explain(error: unknown): string {
   if (error instanceof SettingsError) {
     const { problems } = error;
@@ -25,7 +25,7 @@ export function explain(error: unknown): string {
   return `Unexpected error: ${error instanceof Error ? error.stack : String(error)}`;
 }
 
-/** Was it the command line, or a variable that stands for a flag, that makes no sense? */
+/** True if a flag, or an environment variable in its place, is invalid. */
 export function isUsageError(error: unknown): boolean {
   if (error instanceof MissingApiKeyError) return false;
   return error instanceof SettingsError || error instanceof ConfigError;

@@ -10,11 +10,11 @@ import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 const angry = join(VOICES, 'angry-1013.wav');
 const happy = join(VOICES, 'happy-1039.wav');
 
-test('each recording gets a bar for each emotion, the strongest first, without colour off a terminal', async () => {
+test('prints a bar for each emotion, the most likely first, without colour outside a terminal', async () => {
   const { code, stdout, stderr } = await undertone(['classify', angry]);
   assert.deepEqual([code, stderr], [0, '']);
   const [title, ...lines] = stdout.trimEnd().split('\n');
-  assert.match(title ?? '', /angry-1013\.wav {2}5\.1 s, \d\.\d s of it speech$/);
+  assert.match(title ?? '', /angry-1013\.wav {2}5\.1 s, \d\.\d s of speech$/);
   const bars = lines
     .slice(0, 4)
     .map((line) => /^ {2}(\w+) +(\d+\.\d) %(?: {2}([█▉▊▋▌▍▎▏]+))?$/u.exec(line) ?? assert.fail(line));
@@ -28,14 +28,14 @@ test('each recording gets a bar for each emotion, the strongest first, without c
   assert.ok(!stdout.includes('\u001b'));
 });
 
-test('colour can be forced, and NO_COLOR takes it away', async () => {
+test('FORCE_COLOR and NO_COLOR switch colour on and off', async () => {
   const coloured = await undertone(['classify', angry], { env: { FORCE_COLOR: '1' } });
   assert.ok(coloured.stdout.includes('\u001b['));
   const plain = await undertone(['classify', angry], { env: { NO_COLOR: '1', TERM: 'xterm-256color' } });
   assert.ok(!plain.stdout.includes('\u001b'));
 });
 
-test('--json gives one object a line, in the order of the files, failures among them', async (t) => {
+test('--json prints one object per line in the order of the files, including failures', async (t) => {
   const folder = await temporaryFolder(t);
   const short = join(folder, 'short.wav');
   await writeFile(short, silentWav(2));
@@ -57,19 +57,19 @@ test('--json gives one object a line, in the order of the files, failures among 
     lines.map(({ file }) => file),
     [angry, short, happy],
   );
-  const [first, refused] = lines;
+  const [first, failed] = lines;
   assert.deepEqual(Object.keys(first.all_predictions), [...MODELS['7emotions']]);
   const highest = Math.max(...Object.values<number>(first.all_predictions));
   assert.equal(first.confidence, highest);
   assert.equal(first.all_predictions[first.main_emotion], highest);
   assert.equal(first.seconds, 5.12);
   assert.deepEqual(
-    { code: refused.error.code, min: refused.error.min_seconds, actual: refused.error.actual_seconds },
+    { code: failed.error.code, min: failed.error.min_seconds, actual: failed.error.actual_seconds },
     { code: 'audio_too_short', min: 4, actual: 2 },
   );
 });
 
-test('what is not a short recording is refused file by file, each with the way out', async (t) => {
+test('a file that is not a short recording fails alone, with a message that says what to do', async (t) => {
   const folder = await temporaryFolder(t);
   const long = join(folder, 'long.wav');
   await writeFile(long, silentWav(30));
@@ -78,15 +78,15 @@ test('what is not a short recording is refused file by file, each with the way o
   const missing = join(folder, 'missing.wav');
   const { code, stdout, stderr } = await undertone(['classify', missing, long, words, happy]);
   assert.equal(code, 3);
-  const complaints = stderr.trimEnd().split('\n');
-  assert.equal(complaints.length, 3);
-  assert.match(complaints[0] ?? '', /missing\.wav: There is no such file\./);
-  assert.match(complaints[1] ?? '', /long\.wav: .*30 s long; 4 to 10 s.*`undertone upload`/);
-  assert.match(complaints[2] ?? '', /words\.wav: /);
+  const errors = stderr.trimEnd().split('\n');
+  assert.equal(errors.length, 3);
+  assert.match(errors[0] ?? '', /missing\.wav: There is no such file\./);
+  assert.match(errors[1] ?? '', /long\.wav: .*30 s long; 4 to 10 s.*`undertone upload`/);
+  assert.match(errors[2] ?? '', /words\.wav: /);
   assert.match(stdout, /happy-1039\.wav/);
 });
 
-test('a recording can come through a pipe, and ten seconds with padding are taken', async () => {
+test('reads standard input, and accepts ten seconds with codec padding', async () => {
   const piped = await undertone(['classify', '--json', '-'], { input: await readFile(happy) });
   assert.equal(piped.code, 0);
   const named = await undertone(['classify', '--json', happy]);
@@ -95,14 +95,14 @@ test('a recording can come through a pipe, and ten seconds with padding are take
   assert.equal(padded.code, 0);
 });
 
-test('silence is answered, and called no speech', async () => {
+test('labels silence as no speech', async () => {
   const { code, stdout } = await undertone(['classify', '-'], { input: silentWav(5) });
   assert.equal(code, 0);
-  assert.match(stdout, /^- {2}5\.0 s, \d\.\d s of it speech$/m);
-  assert.match(stdout, /No speech: there is no emotion to tell/);
+  assert.match(stdout, /^- {2}5\.0 s, \d\.\d s of speech$/m);
+  assert.match(stdout, /No speech, so there is no emotion\./);
 });
 
-test('a folder is classified as a whole: a line a file, what failed, a table, and exit code 3', async (t) => {
+test('a folder prints a line per file, the failures, a table, and exits with 3', async (t) => {
   const folder = await temporaryFolder(t);
   await mkdir(join(folder, 'deep'));
   await copyFile(angry, join(folder, 'deep', 'a.wav'));
@@ -120,7 +120,7 @@ test('a folder is classified as a whole: a line a file, what failed, a table, an
   );
   assert.match(lines[2] ?? '', /^no speech {10}\//);
   assert.equal(lines[3], '3 of 4 files, 1 failed');
-  assert.match(lines.slice(4).join('\n'), /no speech +1 files +33 %/);
+  assert.match(lines.slice(4).join('\n'), /no speech +1 file +33 %/);
   assert.match(whole.stderr, /short\.wav: .*2 s long/);
   await rm(join(folder, 'short.wav'));
   assert.equal((await undertone(['classify', join(folder, 'deep')])).code, 0);
@@ -129,7 +129,7 @@ test('a folder is classified as a whole: a line a file, what failed, a table, an
   assert.match(empty.stderr, /There are no recordings in the folder/);
 });
 
-test('rows of many files go to a file, and --resume does only what is missing', async (t) => {
+test('--output writes rows to a file, and --resume adds only the missing ones', async (t) => {
   const folder = await temporaryFolder(t);
   await copyFile(angry, join(folder, 'a, "quoted".wav'));
   await writeFile(join(folder, 'short.wav'), silentWav(2));
@@ -148,14 +148,14 @@ test('rows of many files go to a file, and --resume does only what is missing', 
       assert(rows[1]?.startsWith(`"${folder}/a, ""quoted"".wav",angry,`), rows[1]);
       assert.match(rows[2] ?? '', /quiet\.wav,no speech,0\.\d+,5,0(\.\d+)?,/);
     } else {
-      const [first, quiet, refused] = rows.map((row) => JSON.parse(row));
+      const [first, quiet, failed] = rows.map((row) => JSON.parse(row));
       assert.deepEqual([first.speech, quiet.speech], [true, false]);
-      assert.equal(refused.error.code, 'audio_too_short');
+      assert.equal(failed.error.code, 'audio_too_short');
     }
   }
 });
 
-test('a file or a pipe larger than any short recording is refused without being read to its end', async (t) => {
+test('an oversized file or pipe is rejected without reading all of it', async (t) => {
   const large = join(await temporaryFolder(t), 'large.wav');
   await writeFile(large, '');
   await truncate(large, 200 * 1024 ** 3);
@@ -167,28 +167,28 @@ test('a file or a pipe larger than any short recording is refused without being 
   assert.match(JSON.parse(piped.stdout).error.detail, /larger than 32 MiB/);
 });
 
-test('nothing is written to the home or the temporary folder: the runtime sends no usage data', async (t) => {
+test('writes nothing to the home or temporary folder: the runtime collects no usage data', async (t) => {
   const folder = await temporaryFolder(t);
   const { code } = await undertone(['classify', happy], { env: { HOME: folder, TMPDIR: folder } });
   assert.equal(code, 0);
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('weights that the catalogue does not have are refused, with those it has', async () => {
+test('unknown weights are rejected with a list of the known ones', async () => {
   assert.equal((await undertone(['classify', '--weights', 'open', happy])).code, 0);
   const { code, stderr } = await undertone(['classify', happy], { env: { SERVICE_WEIGHTS: 'best' } });
   assert.equal(code, 1);
   assert.match(stderr, /There are no weights named "best".*research, open/);
 });
 
-test('a catalogue with fewer models and weights of another name: what it has works, what it lacks is named', async (t) => {
+test('a custom catalogue works, and a model that it lacks is named', async (t) => {
   const SERVICE_MODELS_DIR = await makeOwnModels(await temporaryFolder(t));
   const env = { SERVICE_MODELS_DIR, SERVICE_WEIGHTS: 'house' };
   const own = await undertone(['classify', '--json', happy], { env });
   assert.equal(own.code, 0, own.stderr);
   const shipped = await undertone(['classify', '--json', '--weights', 'open', happy]);
   assert.deepEqual(JSON.parse(own.stdout), JSON.parse(shipped.stdout));
-  const lacking = await undertone(['classify', '--model', '7emotions', happy], { env });
-  assert.deepEqual([lacking.code, lacking.stdout], [1, '']);
-  assert.match(lacking.stderr, /no model "7emotions"\. Choose from 4emotions, 5emotions with --model/);
+  const missing = await undertone(['classify', '--model', '7emotions', happy], { env });
+  assert.deepEqual([missing.code, missing.stdout], [1, '']);
+  assert.match(missing.stderr, /no model "7emotions"\. Choose from 4emotions, 5emotions with --model/);
 });

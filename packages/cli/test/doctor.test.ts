@@ -8,7 +8,7 @@ import { judgeFreeSpace } from '../src/checks.ts';
 import { makeOwnModels } from './support/models.ts';
 import { serve, temporaryFolder, undertone } from './support/undertone.ts';
 
-test('on a machine that has everything every check is ok or a warning, and nothing is changed', async (t) => {
+test('a complete machine passes every check, and nothing is changed', async (t) => {
   const folder = await temporaryFolder(t);
   const dataDir = join(folder, 'data');
   const { code, stdout } = await undertone(['doctor', '--port', '0', '--data-dir', dataDir]);
@@ -22,7 +22,7 @@ test('on a machine that has everything every check is ok or a warning, and nothi
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('without ffmpeg the doctor says what is lost and how to get it, and it is no failure', async (t) => {
+test('a missing ffmpeg is a warning that says how to install it', async (t) => {
   const { code, stdout } = await undertone(['doctor', '--port', '0'], {
     env: { PATH: await temporaryFolder(t) },
   });
@@ -31,7 +31,7 @@ test('without ffmpeg the doctor says what is lost and how to get it, and it is n
   assert.match(stdout, /apt-get install ffmpeg/);
 });
 
-test('a damaged model, a taken port and a data folder that is a file are all found in one go', async (t) => {
+test('finds a damaged model, a used port and a data folder that is a file in one run', async (t) => {
   const folder = await temporaryFolder(t);
   await copyFile(join(DEFAULT_MODELS_DIR, 'catalog.json'), join(folder, 'catalog.json'));
   await writeFile(join(folder, 'research.onnx'), 'half of it');
@@ -47,20 +47,20 @@ test('a damaged model, a taken port and a data folder that is a file are all fou
   assert.match(stdout, /^error +model /m);
   assert.match(stdout, /10 bytes where catalog\.json says/);
   assert.match(stdout, /^error +data folder .*is not a folder/m);
-  assert.match(stdout, /^error +port .*taken by another program/m);
+  assert.match(stdout, /^error +port .*used by another program/m);
   assert.match(stdout, /\nFix 3 problems first\.\n$/);
 });
 
-test('a port where Undertone itself runs is no fault', async (t) => {
+test('a port that Undertone itself uses is ok', async (t) => {
   const dataDir = await temporaryFolder(t);
   const server = await serve(dataDir, ['--workers', '1']);
   const { code, stdout } = await undertone(['doctor', '--port', new URL(server.url).port]);
   await server.stop();
   assert.equal(code, 0);
-  assert.match(stdout, /a server already runs/);
+  assert.match(stdout, /a server is already running/);
 });
 
-test('a disk that is nearly full is an error or a warning, and never reads as 0.0 GiB', () => {
+test('a nearly full disk is a warning or an error, and never shows 0.0 GiB', () => {
   const MIB = 1024 ** 2;
   for (const [bytes, state, found] of [
     [0, 'error', '0 MiB free'],
@@ -75,7 +75,7 @@ test('a disk that is nearly full is an error or a warning, and never reads as 0.
   }
 });
 
-test('one problem is one problem, and colour can be forced', async (t) => {
+test('counts one problem in the singular, and FORCE_COLOR switches colour on', async (t) => {
   const env = { SERVICE_WEIGHTS: 'best', FORCE_COLOR: '1' };
   const { code, stdout } = await undertone(
     ['doctor', '--port', '0', '--data-dir', await temporaryFolder(t)],
@@ -87,7 +87,7 @@ test('one problem is one problem, and colour can be forced', async (t) => {
   assert.match(stdout, /\nFix 1 problem first\.\n$/);
 });
 
-test('weights of any name in the catalogue may be chosen', async (t) => {
+test('accepts any weights in the catalogue', async (t) => {
   const models = await makeOwnModels(await temporaryFolder(t));
   const { code, stdout } = await undertone([
     ...['doctor', '--port', '0', '--models-dir', models, '--weights', 'house'],

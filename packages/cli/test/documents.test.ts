@@ -16,14 +16,14 @@ import { ROOT } from './support/undertone.ts';
 /** Blocks that are not run, and why. */
 const BY_HAND = new Map([
   ['make test', 'this test is part of it'],
-  ['make check', 'make test does the same right before'],
+  ['make check', 'make test includes it'],
   ['make acceptance', 'it takes most of an hour'],
 ]);
 
 const INTERPRETERS: Record<string, readonly string[]> = {
   sh: ['bash', '-euo', 'pipefail', '-c'],
   ts: [process.execPath, '--input-type=module-typescript', '--eval'],
-  // The Python that `make test` has given the client to.
+  // `make test` installs the client into this Python.
   python: [join(ROOT, 'clients/python/.venv/bin/python'), '-c'],
 };
 
@@ -37,9 +37,9 @@ let key = '';
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'undertone-documents-'));
-  // The first example of the README is what a newcomer types first, and the server all others talk to.
+  // The first example of the README starts the server for all other examples.
   server = await startExample(starts[0]?.text ?? '', dataDir);
-  // The key is made right after the server has begun to listen.
+  // The key is created just after the server starts to listen.
   const file = join(dataDir, 'first-key');
   for (let tries = 0; key === ''; tries++) {
     assert.ok(tries < 1_000, server.printed());
@@ -55,7 +55,7 @@ after(async () => {
 
 async function run({ language, text }: Block): Promise<string> {
   const [program = '', ...args] = INTERPRETERS[language] ?? [];
-  // What the text says of the usual port, by itself or through a client's defaults, is true of this server's.
+  // The examples use the default port, in their text or through a client's default: use this server's port instead.
   const onItsPort = (words: string) => words.replaceAll(String(DEFAULT_PORT), String(server.port));
   const { stdout } = await promisify(execFile)(program, [...args, onItsPort(text)], {
     cwd: ROOT,
@@ -68,13 +68,13 @@ async function run({ language, text }: Block): Promise<string> {
   return stdout;
 }
 
-/** What a value looks like, whatever the figures in it are. */
+/** The types of a value, without its numbers and strings. */
 function shapeOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return typeof value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-test('the first command of the README starts a server that makes its first key', () => {
+test('the first command of the README starts a server that creates a key', () => {
   assert.equal(starts[0]?.document, 'README.md');
   assert.equal(starts[0]?.text, 'make serve');
   assert.notEqual(key, '', server.printed());
@@ -90,7 +90,7 @@ for (const start of starts.slice(1)) {
 for (const example of examples) {
   test(`${example.document} line ${example.line}: the ${example.language} example works`, async () => {
     const printed = await run(example);
-    assert.notEqual(printed.trim(), '', 'it should show something');
+    assert.notEqual(printed.trim(), '', 'it should print something');
     const answer = blocks[blocks.indexOf(example) + 1];
     if (answer?.language === 'json') {
       assert.deepEqual(shapeOf(JSON.parse(printed)), shapeOf(JSON.parse(answer.text)));
@@ -98,7 +98,7 @@ for (const example of examples) {
   });
 }
 
-test('no code block is left out', () => {
+test('every code block is run, or listed here with a reason', () => {
   assert.ok(examples.length >= 8);
   for (const block of blocks) {
     const { document, line, language, mark, text } = block;
@@ -111,14 +111,14 @@ test('no code block is left out', () => {
   }
 });
 
-test('the operations page has every setting with its default, in the words of serve --help', () => {
+test('the operations page lists every setting with its default and the description in serve --help', () => {
   const rows = codeRows('docs/OPERATIONS.md');
   for (const { env, default: fallback, description } of Object.values(SETTINGS)) {
     assert.equal(rows.get(env), `${fallback === '' ? '' : `\`${fallback}\``} | ${description}`.trim(), env);
   }
 });
 
-test('the operations page has every metric of the service, and no other', async () => {
+test('the operations page lists exactly the metrics of the service', async () => {
   const response = await fetch(`http://127.0.0.1:${server.port}${PATHS.metrics}`);
   const lines = (await response.text()).matchAll(/^# HELP (undertone_\w+) (.*)$/gm);
   const rows = [...codeRows('docs/OPERATIONS.md')].filter(([name]) => name.startsWith('undertone_'));
@@ -126,7 +126,7 @@ test('the operations page has every metric of the service, and no other', async 
   assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(served));
 });
 
-test('every link from a document to a file leads somewhere', () => {
+test('every link from a document to a file works', () => {
   for (const document of DOCUMENTS) {
     for (const [, target = ''] of readDocument(document).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       assert.ok(existsSync(join(ROOT, dirname(document), target)), `${document}: ${target}`);

@@ -6,11 +6,11 @@ import { openStores } from '@undertone/server';
 import { parseExpiry } from '../src/commands/keys.ts';
 import { temporaryFolder, undertone } from './support/undertone.ts';
 
-test('a key is printed once, alone on standard output, and listed without its secret', async (t) => {
+test('create prints the key alone on standard output; list does not show it', async (t) => {
   const dataDir = await temporaryFolder(t);
   const made = await undertone(['keys', 'create', 'laptop', '--data-dir', dataDir]);
   assert.equal(made.code, 0);
-  // The secret may have underscores of its own, so the key cannot be taken apart by them.
+  // The secret may contain underscores, so the key cannot be split at them.
   const [, id = '', secret = ''] = /^ut_([0-9a-f]{12})_([\w-]{43})\n$/.exec(made.stdout) ?? [];
   assert.ok(secret, made.stdout);
   assert.match(made.stderr, /"laptop".*It does not expire\./);
@@ -20,7 +20,7 @@ test('a key is printed once, alone on standard output, and listed without its se
   assert.ok(!list.stdout.includes(secret));
 });
 
-test('a revoked key stays in the list as revoked, and cannot be revoked twice', async (t) => {
+test('a revoked key stays in the list and cannot be revoked twice', async (t) => {
   const env = { SERVICE_DATA_DIR: await temporaryFolder(t) };
   const { stdout } = await undertone(['keys', 'create', 'old one'], { env });
   const id = stdout.split('_')[1] ?? '';
@@ -38,10 +38,10 @@ test('a revoked key stays in the list as revoked, and cannot be revoked twice', 
   assert.ok(revoked_at >= created_at);
   const again = await undertone(['keys', 'revoke', id], { env });
   assert.equal(again.code, 1);
-  assert.match(again.stderr, new RegExp(`There is no active key with the id or name "${id}"\\.`));
+  assert.match(again.stderr, new RegExp(`There is no active key with the ID or name "${id}"\\.`));
 });
 
-test('a key can be revoked by its name; where two keys have it, their ids are listed', async (t) => {
+test('revoke accepts a name; if two keys have it, it lists their IDs', async (t) => {
   const env = { SERVICE_DATA_DIR: await temporaryFolder(t) };
   const create = async (name: string) =>
     (await undertone(['keys', 'create', name], { env })).stdout.split('_')[1] ?? '';
@@ -50,7 +50,7 @@ test('a key can be revoked by its name; where two keys have it, their ids are li
   assert.equal((await undertone(['keys', 'revoke', 'other'], { env })).code, 0);
   const ambiguous = await undertone(['keys', 'revoke', 'twin'], { env });
   assert.equal(ambiguous.code, 1);
-  assert.match(ambiguous.stderr, /2 active keys have the name "twin"\. Revoke one by its id: /);
+  assert.match(ambiguous.stderr, /2 active keys are named "twin"\. Revoke one by its ID: /);
   for (const id of ids) assert.ok(ambiguous.stderr.includes(id));
   const records = (await undertone(['keys', 'list', '--json'], { env })).stdout.trimEnd().split('\n');
   const states = Object.fromEntries(
@@ -59,7 +59,7 @@ test('a key can be revoked by its name; where two keys have it, their ids are li
   assert.deepEqual(states, { [ids[0] ?? '']: 'active', [ids[1] ?? '']: 'active', [other]: 'revoked' });
 });
 
-test('a key can expire, and says when: the key is still the last line', async (t) => {
+test('--expires shows the date, and the key is still the only line on standard output', async (t) => {
   const env = { SERVICE_DATA_DIR: await temporaryFolder(t) };
   const made = await undertone(['keys', 'create', 'visitor', '--expires', '2100-01-31'], { env });
   assert.match(made.stderr, /It expires on 2100-01-31 00:00 UTC\./);
@@ -70,7 +70,7 @@ test('a key can expire, and says when: the key is still the last line', async (t
   );
 });
 
-test('an expired key is listed as expired and cannot be revoked by its name', async (t) => {
+test('an expired key is listed as expired and cannot be revoked by name', async (t) => {
   const dataDir = await temporaryFolder(t);
   const stores = await openStores({ dataDir }, { kind: 'local' });
   await stores.keys.create('gone', { expiresAt: new Date(Date.now() - 1) });
@@ -78,10 +78,10 @@ test('an expired key is listed as expired and cannot be revoked by its name', as
   assert.match((await undertone(['keys', 'list', '--data-dir', dataDir])).stdout, /^.*gone.* expired$/m);
   const { code, stderr } = await undertone(['keys', 'revoke', 'gone', '--data-dir', dataDir]);
   assert.equal(code, 1);
-  assert.match(stderr, /There is no active key with the id or name "gone"/);
+  assert.match(stderr, /There is no active key with the ID or name "gone"/);
 });
 
-test('the time a key expires can be given in minutes, hours, days, weeks or as a date', () => {
+test('--expires accepts minutes, hours, days, weeks and dates', () => {
   const now = Date.parse('2026-02-01T00:00:00Z');
   const expected = {
     '45m': '2026-02-01T00:45:00.000Z',
@@ -96,7 +96,7 @@ test('the time a key expires can be given in minutes, hours, days, weeks or as a
   }
 });
 
-test('a time in the past, or one that makes no sense, is exit code 2 and makes no key', async (t) => {
+test('an invalid or past expiry exits with 2 and creates no key', async (t) => {
   const dataDir = join(await temporaryFolder(t), 'not-there');
   for (const expires of ['2020-01-01', '0d', 'soon', '30', '2030-02-31', '-1d']) {
     const { code, stdout, stderr } = await undertone([
@@ -108,7 +108,7 @@ test('a time in the past, or one that makes no sense, is exit code 2 and makes n
   await assert.rejects(access(dataDir));
 });
 
-test('looking for keys where there are none makes nothing', async (t) => {
+test('list and revoke do not create a data folder', async (t) => {
   const dataDir = join(await temporaryFolder(t), 'not-there');
   const list = await undertone(['keys', 'list', '--data-dir', dataDir]);
   assert.equal(list.code, 0);
@@ -117,7 +117,7 @@ test('looking for keys where there are none makes nothing', async (t) => {
   await assert.rejects(access(dataDir));
 });
 
-test('a name with control characters and a folder that is a file are refused in plain words', async (t) => {
+test('a name with control characters and a data folder that is a file are rejected without a stack', async (t) => {
   const dataDir = await temporaryFolder(t);
   const odd = await undertone(['keys', 'create', 'bell\u0007', '--data-dir', dataDir]);
   assert.deepEqual([odd.code, odd.stdout], [1, '']);
@@ -130,7 +130,7 @@ test('a name with control characters and a folder that is a file are refused in 
   assert.doesNotMatch(wrong.stderr, /\n\s+at /);
 });
 
-test('a wrong setting of the server is no reason not to list the keys', async (t) => {
+test('list ignores invalid server settings that it does not use', async (t) => {
   const env = { SERVICE_DATA_DIR: await temporaryFolder(t), SERVICE_PORT: 'http' };
   assert.equal((await undertone(['keys', 'list'], { env })).code, 0);
 });

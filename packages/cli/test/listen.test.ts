@@ -28,7 +28,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('a file is played at the speed of speech, with a line on the terminal that goes along', async () => {
+test('a file is sent at the speed of speech, with a status line on a terminal', async () => {
   const file = join(VOICES, 'angry-1013.wav');
   const begun = performance.now();
   const { code, stdout, stderr } = await undertone(['listen', file], {
@@ -48,8 +48,8 @@ test('a file is played at the speed of speech, with a line on the terminal that 
   assert.match(stderr, /00:05 {2}A/);
 });
 
-test('standard input: WAV as arecord writes it, and raw samples with flags, are heard the same', async () => {
-  // A recorder that writes to a pipe does not know how much there will be.
+test('standard input gives the same result as WAV from a recorder and as raw samples', async () => {
+  // A recorder that writes to a pipe does not know the final length.
   const open = Buffer.from(talk);
   open.writeUInt32LE(0xffff_ffff, 40);
   const recorded = await undertone(['listen', '-', '--json'], { env, input: open });
@@ -70,7 +70,7 @@ test('standard input: WAV as arecord writes it, and raw samples with flags, are 
   );
 });
 
-test('two channels have rows of their own', async () => {
+test('each of two channels has its own rows', async () => {
   const stereo = writeWav(new Float32Array(6 * 8_000), { sampleRate: 8_000, channels: 2 });
   const { stdout, code } = await undertone(['listen', '--interval', '2'], { env, input: stereo });
   assert.equal(code, 0);
@@ -83,7 +83,7 @@ test('two channels have rows of their own', async () => {
   );
 });
 
-test('Ctrl-C ends a microphone that never does, with what was heard until then', async () => {
+test('Ctrl-C stops an endless input and prints the final result', async () => {
   const child = start(['listen', '-', ...RAW], { env });
   const printed = output(child.stdout);
   const ended = once(child, 'close');
@@ -94,7 +94,7 @@ test('Ctrl-C ends a microphone that never does, with what was heard until then',
   assert.match(await printed, /00:00 .*\n +00:02 /);
 });
 
-test('what cannot be streamed is refused with the way out', async () => {
+test('input that cannot be streamed is rejected with a message that says what to do', async () => {
   const words = join(folder, 'words.txt');
   await writeFile(words, 'these are words, and not samples');
   const wide = join(folder, 'wide.wav');

@@ -8,7 +8,7 @@ import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
 const NAMES = ['angry-1028', 'happy-1064', 'sad-1016', 'sad-1028'];
 
-test('compare measures every set of weights on folders named by emotion, and draws what it found', async (t) => {
+test('compare measures every set of weights on folders named by emotion, and writes a plot', async (t) => {
   const folder = await temporaryFolder(t);
   for (const name of NAMES) {
     const emotion = name.split('-')[0] as string;
@@ -20,13 +20,13 @@ test('compare measures every set of weights on folders named by emotion, and dra
   assert.deepEqual([code, stderr], [0, '']);
   for (const weights of ['research', 'open']) {
     assert.match(stdout, new RegExp(`${weights} 4emotions +4 +\\d+\\.\\d %`));
-    assert.ok(stdout.includes(`${weights} 4emotions: of each emotion (row), per cent answered as`));
+    assert.ok(stdout.includes(`${weights} 4emotions: each emotion (row), per cent classified as`));
   }
   const drawn = await readFile(picture, 'utf8');
   assert.match(drawn, /^<svg .*research, 4emotions: UAR .*open, 4emotions: UAR .*<\/svg>\n$/s);
 });
 
-test('compare reads a CSV, names what it cannot read, and measures the rest', async (t) => {
+test('compare reads a CSV, names unreadable files, and measures the rest', async (t) => {
   const folder = await temporaryFolder(t);
   await writeFile(join(folder, 'empty.wav'), silentWav(0.5));
   await writeFile(join(folder, 'not-sound.wav'), 'hello');
@@ -50,7 +50,7 @@ test('compare reads a CSV, names what it cannot read, and measures the rest', as
   assert.equal(research['4emotions'].emotions.length, 4);
 });
 
-test('compare says what to do where nothing is labelled, and which label it does not know', async (t) => {
+test('compare explains how to label recordings, and names an unknown label', async (t) => {
   const folder = await temporaryFolder(t);
   const nothing = await undertone(['models', 'compare', folder]);
   assert.equal(nothing.code, 1);
@@ -58,19 +58,19 @@ test('compare says what to do where nothing is labelled, and which label it does
   await writeFile(join(folder, 'labels.csv'), 'path,emotion\n1.wav,bored\n');
   const unknown = await undertone(['models', 'compare', join(folder, 'labels.csv')]);
   assert.equal(unknown.code, 1);
-  assert.match(unknown.stderr, /labels\.csv, row 2: "bored" is no emotion/);
+  assert.match(unknown.stderr, /labels\.csv, row 2: "bored" is not a known emotion/);
 });
 
-test('every emotion counts the same in the UAR, and confidence is compared with what was right', () => {
-  const said = (angry: number) => ({ angry, sad: 1 - angry });
-  const judged = [
-    { meant: 'angry', said: said(0.85) },
-    { meant: 'angry', said: said(0.85) },
-    { meant: 'angry', said: said(0.85) },
-    { meant: 'sad', said: said(0.85) },
-    { meant: 'happy', said: said(0.85) },
+test('UAR weights every emotion equally, and calibration compares confidence with accuracy', () => {
+  const probabilities = (angry: number) => ({ angry, sad: 1 - angry });
+  const predictions = [
+    { truth: 'angry', probabilities: probabilities(0.85) },
+    { truth: 'angry', probabilities: probabilities(0.85) },
+    { truth: 'angry', probabilities: probabilities(0.85) },
+    { truth: 'sad', probabilities: probabilities(0.85) },
+    { truth: 'happy', probabilities: probabilities(0.85) },
   ] as const;
-  const { recordings, uar, accuracy, ece, confusion, overconfidence } = score(['angry', 'sad'], judged);
+  const { recordings, uar, accuracy, ece, confusion, overconfidence } = score(['angry', 'sad'], predictions);
   assert.deepEqual({ recordings, uar, accuracy }, { recordings: 4, uar: 0.5, accuracy: 0.75 });
   assert.deepEqual(confusion, [
     [3, 0],

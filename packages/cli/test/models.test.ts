@@ -15,7 +15,7 @@ test('models shows every model with its emotions and every set of weights with i
   }
 });
 
-test('models compares the weights on the same speakers only', async () => {
+test('models compares the weights only on corpora that all of them share', async () => {
   const { stdout } = await undertone(['models']);
   const { weights } = await readCatalog();
   const [, rows = ''] = stdout.split('Side by side: UAR with 4emotions / 5emotions / 7emotions\n');
@@ -28,15 +28,15 @@ test('models compares the weights on the same speakers only', async () => {
   assert.match(rows, new RegExp(`^    cremad +${cells[0]} % +${cells[1]} %$`, 'm'));
   const known = rows.slice(0, rows.indexOf('never heard'));
   assert.doesNotMatch(known, /ravdess/, 'only one set of weights was trained on it');
-  assert.match(rows.slice(known.length), /^ +meld +38\.6 \/ /m, 'conversation is shown for what it is');
+  assert.match(rows.slice(known.length), /^ +meld +38\.6 \/ /m, 'conversation is included');
 });
 
-test('models --json is the catalogue', async () => {
+test('models --json prints the catalogue', async () => {
   const { stdout } = await undertone(['models', '--json']);
   assert.deepEqual(JSON.parse(stdout), await readCatalog());
 });
 
-test('a models folder without a catalogue is named', async (t) => {
+test('a models folder without a catalogue is named in the error', async (t) => {
   const { code, stderr } = await undertone(['models', '--models-dir', await temporaryFolder(t)]);
   assert.equal(code, 1);
   assert.match(stderr, /^undertone: The model catalogue .* cannot be read/);

@@ -10,7 +10,7 @@ test('--version prints the version and nothing else', async () => {
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('--help names every command and says where to start', async () => {
+test('--help lists every command and where to start', async () => {
   const { code, stdout } = await undertone(['--help']);
   assert.equal(code, 0);
   const commands = [...(stdout.split('Start here')[0] ?? '').matchAll(/^ {2}([a-z]+) /gm)].flatMap(
@@ -30,9 +30,9 @@ for (const [what, args] of [
   ['an unknown command', ['clasify', 'voice.wav']],
   ['an unknown flag', ['models', '--jsno']],
   ['a missing argument', ['classify']],
-  ['a model there is not', ['classify', '--model', '12emotions', 'voice.wav']],
+  ['an unknown model', ['classify', '--model', '12emotions', 'voice.wav']],
 ] as const) {
-  test(`${what} is exit code 2 with a hint on standard error`, async () => {
+  test(`${what} exits with 2 and a hint on standard error`, async () => {
     const { code, stdout, stderr } = await undertone(args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^error: /);
@@ -40,7 +40,7 @@ for (const [what, args] of [
   });
 }
 
-test('a Node that is too old is told so before anything else', async () => {
+test('an old Node is rejected first', async () => {
   const pretend = "Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })";
   const { code, stderr } = await undertone(['doctor'], {
     nodeArgs: ['--import', `data:text/javascript,${pretend}`],
@@ -49,14 +49,14 @@ test('a Node that is too old is told so before anything else', async () => {
   assert.match(stderr, /needs Node 24 or newer/);
 });
 
-test('a reader that stops early, as head does, ends the command without complaint', async () => {
+test('a reader that closes the pipe early, such as head, is not an error', async () => {
   const child = start(['doctor', '--port', '0']);
   child.stdout?.destroy();
   const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('a shell completes commands, flags and the values of flags', async () => {
+test('bash completes commands, flags and their values, each for its own command', async () => {
   const { stdout: script } = await undertone(['completion', 'bash']);
   const completed = (...words: string[]) =>
     execFileSync('bash', [
@@ -71,12 +71,19 @@ test('a shell completes commands, flags and the values of flags', async () => {
   assert.equal(completed('undertone', 'keys', ''), 'create list revoke --help');
   assert.equal(completed('undertone', 'keys', 'create', '--ex'), '--expires');
   assert.equal(completed('undertone', 'classify', '--model', '7'), '7emotions');
-  assert.equal(
-    completed('undertone', 'classify', 'recording.w'),
-    '',
-    'the shell itself completes file names',
+  assert.equal(completed('undertone', 'completion', 'z'), 'zsh');
+  assert.equal(completed('undertone', 'upload', 'a.wav', '--channels', ''), 'mix separate');
+  assert.equal(completed('undertone', 'listen', '--channels', ''), '', 'these channels are a number');
+  const [file, output] = [
+    ['undertone', 'classify', 'recording.w'],
+    ['undertone', 'upload', '--output', ''],
+  ].map((words) => completed(...words));
+  assert.deepEqual([file, output], ['', ''], 'without words the shell completes file names');
+  assert.match((await undertone(['completion', 'zsh'])).stdout, /bashcompinit.*complete .*undertone/s);
+  const { stdout: fish } = await undertone(['completion', 'fish']);
+  assert.match(fish, /^complete -c undertone -n '__fish_use_subcommand' -f -a keys -d '.+'$/m);
+  assert.match(
+    fish,
+    /^complete .*seen_subcommand_from keys; and .*seen_subcommand_from create' -l expires /m,
   );
-  for (const shell of ['zsh', 'fish']) {
-    assert.match((await undertone(['completion', shell])).stdout, /complete .*undertone/);
-  }
 });

@@ -24,7 +24,7 @@ async function setUp(t: TestContext) {
   return { server, file, env: { SERVICE_API_KEY: apiKey, SERVICE_URL: baseUrl, XDG_STATE_HOME: folder } };
 }
 
-/** Sends two parts, then gets the signal. */
+/** Sends the signal to an upload after two parts. */
 async function interrupted(
   { server, file, env }: Awaited<ReturnType<typeof setUp>>,
   signal: NodeJS.Signals,
@@ -39,7 +39,7 @@ async function interrupted(
     [...server.uploads.values()].some(({ parts }) => parts.size >= 2) && existsSync(records);
   const waiting = setInterval(() => {
     if (!isUnderWay() || readdirSync(records).length === 0) return;
-    // Once: a second Ctrl-C ends it at once.
+    // Only once: a second Ctrl-C would kill it.
     clearInterval(waiting);
     child.kill(signal);
   }, 10);
@@ -48,7 +48,7 @@ async function interrupted(
   return { code, stderr };
 }
 
-test('Ctrl-C keeps what was sent and says how to continue; --resume sends only the rest', async (t) => {
+test('Ctrl-C keeps the sent parts and says how to continue; --resume sends the missing ones', async (t) => {
   const context = await setUp(t);
   const { server, file, env } = context;
   const { code, stderr } = await interrupted(context, 'SIGINT');
@@ -67,13 +67,13 @@ test('Ctrl-C keeps what was sent and says how to continue; --resume sends only t
   assert.deepEqual([resumed.code, resumed.stdout], [0, `${requestId}\n`], resumed.stderr);
   assert.equal(server.calls('part').length, 5 - arrived);
   assert(server.assembled(requestId).equals(RECORDING));
-  // Done already: the same request, and nothing is sent.
+  // Already complete: the same request ID, and nothing is sent.
   const again = await undertone(['upload', file, '--resume'], { env });
   assert.equal(again.stdout, `${requestId}\n`);
   assert.equal(server.calls('part').length, 5 - arrived);
 });
 
-test('an upload that was killed is found by the checksum of the file; another file or model is another upload', async (t) => {
+test('a killed upload is found by the checksum of its file; another model starts a new upload', async (t) => {
   const context = await setUp(t);
   const { server, file, env } = context;
   await interrupted(context, 'SIGKILL');

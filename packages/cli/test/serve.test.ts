@@ -22,16 +22,16 @@ async function ask(url: string, key: string): Promise<Response> {
       headers: { [API_KEY_HEADER]: key },
       body,
     });
-    // Where the machine is slow, the store of keys may be: that passes.
+    // On a slow machine the key store may be unavailable for a moment.
     if (answer.status !== 503) return answer;
     await sleep(250);
   }
 }
 
-/** Makes the command believe that it writes to a terminal. */
+/** Makes standard output look like a terminal. */
 const TERMINAL = 'data:text/javascript,process.stdout.isTTY=true';
 
-test('on a terminal the first start shows a link with a key that works, the next one a link without', async (t) => {
+test('on a terminal the first start shows a link with a working key, the second a link without one', async (t) => {
   const dataDir = await temporaryFolder(t);
   const first = await serve(dataDir, ['--workers', '1'], {}, ['--import', TERMINAL]);
   const link = new URL(await first.prints(/Open {2}(\S+)/));
@@ -52,7 +52,7 @@ test('on a terminal the first start shows a link with a key that works, the next
   assert.doesNotMatch(second.printed(), KEY);
 });
 
-test('without a terminal the first key is in a file for its owner, never in the log, and SIGTERM ends with 0', async (t) => {
+test('without a terminal the first key is in a private file, never in the log, and SIGTERM exits with 0', async (t) => {
   const dataDir = await temporaryFolder(t);
   const first = await serve(dataDir, ['--workers', '1']);
   const file = await first.prints(/"file":"([^"]+)"/);
@@ -71,7 +71,7 @@ test('without a terminal the first key is in a file for its owner, never in the 
   assert.doesNotMatch(first.printed() + second.printed(), KEY);
 });
 
-test('the process that was started is the server, with its runtime flags and without a warning', async (t) => {
+test('the started process is the server, with its runtime flags and without warnings', async (t) => {
   const dataDir = await temporaryFolder(t);
   const server = await serve(dataDir, ['--workers', '1'], { SERVICE_API_KEY: OWN_KEY });
   t.after(() => server.stop());
@@ -82,7 +82,7 @@ test('the process that was started is the server, with its runtime flags and wit
   assert.doesNotMatch(server.printed(), /warning/i);
 });
 
-test('a running server accepts a new key at once, and refuses it soon after it is revoked', async (t) => {
+test('a running server accepts a new key immediately and rejects it soon after revocation', async (t) => {
   const dataDir = await temporaryFolder(t);
   const server = await serve(dataDir, ['--workers', '1'], { SERVICE_API_KEY: OWN_KEY });
   t.after(() => server.stop());
@@ -91,7 +91,7 @@ test('a running server accepts a new key at once, and refuses it soon after it i
   const key = made.stdout.trim();
   assert.equal((await ask(server.url, key)).status, 200);
   assert.equal((await undertone(['keys', 'revoke', 'laptop', '--data-dir', dataDir])).code, 0);
-  // At most a minute; without an end it would be the test's own time limit that fails.
+  // Takes at most a minute; otherwise the timeout of the test fails it.
   while ((await ask(server.url, key)).status === 200) await sleep(200);
   assert.equal((await ask(server.url, key)).status, 401);
   assert.doesNotMatch(server.printed(), KEY);
@@ -108,7 +108,7 @@ test('serve --help shows every setting with its variable and its default', async
   assert.doesNotMatch(stdout, /--api-key/);
 });
 
-test('settings that make no sense stop the start, each named, with exit code 2, and a flag overrides its variable', async () => {
+test('invalid settings are all named with exit code 2, and a flag overrides its variable', async () => {
   const { code, stderr } = await undertone(['serve', '--port', 'http'], {
     env: { SERVICE_PORT: '9000', SERVICE_WORKERS: '0' },
   });
@@ -118,7 +118,7 @@ test('settings that make no sense stop the start, each named, with exit code 2, 
   assert.doesNotMatch(stderr, /\n\s+at /);
 });
 
-test('a port that is taken is named, with the way out', async (t) => {
+test('a port in use is named, with a way to choose another', async (t) => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   t.after(() => other.close());
@@ -128,12 +128,12 @@ test('a port that is taken is named, with the way out', async (t) => {
   assert.equal(code, 1);
   assert.equal(
     stderr,
-    `undertone: Port ${port} is taken. Stop the program that has it, or choose another: ` +
+    `undertone: Port ${port} is in use. Stop the program that uses it, or choose another port: ` +
       'SERVICE_PORT=9000 make serve, or --port 9000.\n',
   );
 });
 
-test('a data folder that is a file is named, with the way out', async (t) => {
+test('a data folder that is a file is named, with a way to choose another', async (t) => {
   const file = join(await temporaryFolder(t), 'file');
   await writeFile(file, '');
   const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', file]);
@@ -141,7 +141,7 @@ test('a data folder that is a file is named, with the way out', async (t) => {
   assert.match(stderr, /^undertone: The data folder .*file is not a folder\..*--data-dir/);
 });
 
-test('a damaged database is named, by serve and by keys, without a stack', async (t) => {
+test('serve and keys name a damaged database, without a stack', async (t) => {
   const dataDir = await temporaryFolder(t);
   await writeFile(join(dataDir, DATABASE_FILE), 'this is not a database, whatever its name says');
   for (const args of [
@@ -155,7 +155,7 @@ test('a damaged database is named, by serve and by keys, without a stack', async
   }
 });
 
-test('a models folder without models is named, with the way out', async (t) => {
+test('a models folder without a catalogue is named', async (t) => {
   const folder = await temporaryFolder(t);
   const { code, stderr } = await undertone([
     'serve',
@@ -170,7 +170,7 @@ test('a models folder without models is named, with the way out', async (t) => {
   assert.match(stderr, /^undertone: The model catalogue .*catalog\.json cannot be read/);
 });
 
-test('weights that the catalogue does not have are named, with those it has', async (t) => {
+test('unknown weights are rejected with a list of the known ones', async (t) => {
   const dataDir = await temporaryFolder(t);
   const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', dataDir], {
     env: { SERVICE_WEIGHTS: 'best' },

@@ -9,7 +9,7 @@ import { ROOT, temporaryFolder } from './support/undertone.ts';
 
 const run = promisify(execFile);
 
-/** A folder of programs for a PATH: only these are there, as on a bare machine. */
+/** A PATH folder with only these programs, as on a bare machine. */
 async function onlyPrograms(folder: string, names: readonly string[]): Promise<string> {
   for (const name of names) {
     const path = ['/bin', '/usr/bin'].map((place) => join(place, name)).find(existsSync);
@@ -18,14 +18,14 @@ async function onlyPrograms(folder: string, names: readonly string[]): Promise<s
   return folder;
 }
 
-test('where packages are missing and there is no apt-get, the set-up names them with the reason and stops', async (t) => {
+test('without apt-get, the set-up names each missing package with its reason and stops', async (t) => {
   const PATH = await onlyPrograms(await temporaryFolder(t), ['bash', 'grep', 'id', 'env']);
   const result = run(join(PATH, 'bash'), ['scripts/test-deps.sh'], {
     cwd: ROOT,
     env: { PATH, PYTHON: 'no-python' },
   });
   const error = await result.then(
-    () => assert.fail('it should not go on'),
+    () => assert.fail('it should stop'),
     (reason: { code: number; stdout: string; stderr: string }) => reason,
   );
   assert.equal(error.code, 1);
@@ -38,7 +38,7 @@ for (const [state, prepare] of [
   ['missing', async () => undefined],
   ['broken', (bin: string) => symlink('../node-linux-other/bin/node', join(bin, 'node'))],
 ] as const) {
-  test(`a link to the project's Node that is ${state} after an install is made, and leads to it`, async (t) => {
+  test(`a ${state} link to the project's Node is repaired after an install`, async (t) => {
     const folder = await temporaryFolder(t);
     const home = join(folder, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin');
     const bin = join(folder, 'node_modules/.bin');

@@ -1,10 +1,10 @@
-// The commands for several machines, over a real PostgreSQL and a real S3.
+// The commands for several machines, with a real PostgreSQL and a real S3.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openStores } from '@undertone/server';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
-import { judgeClock } from '../src/shared-checks.ts';
+import { judgeClock } from '../src/store-checks.ts';
 import { temporaryFolder, undertone } from './support/undertone.ts';
 
 let cluster: PostgresCluster;
@@ -21,32 +21,32 @@ after(async () => {
 
 const LIMITS = { maxRequestBytes: 9, maxOwnerBytes: 9 };
 
-test('migrate makes the tables once, and says so', async () => {
+test('migrate creates the tables once, and says so', async () => {
   const env = { SERVICE_DATABASE_URL: await cluster.newDatabase() };
   const first = await undertone(['migrate'], { env });
   assert.equal(first.code, 0, first.stderr);
-  assert.match(first.stdout, /^The database went from schema 0 to \d+\.\n$/);
+  assert.match(first.stdout, /^The database was migrated from schema 0 to \d+\.\n$/);
   assert.match(
     (await undertone(['migrate'], { env })).stdout,
     /^The database is up to date: schema \d+\.\n$/,
   );
 });
 
-test('migrate and move without a database, or with one that is away, say what to do', async (t) => {
+test('migrate and move say what to do if the database is missing or unavailable', async (t) => {
   const none = await undertone(['migrate']);
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /^undertone: Name the database in SERVICE_DATABASE_URL/);
+  assert.match(none.stderr, /^undertone: Set SERVICE_DATABASE_URL to the database/);
   const env = { SERVICE_DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/none' };
-  const away = await undertone(['migrate'], { env });
-  assert.equal(away.code, 1);
-  assert.match(away.stderr, /cannot be used.*its database cannot be reached/);
-  assert.doesNotMatch(away.stderr, /hunter2|\n {4}at /);
+  const unavailable = await undertone(['migrate'], { env });
+  assert.equal(unavailable.code, 1);
+  assert.match(unavailable.stderr, /cannot be used.*its database cannot be reached/);
+  assert.doesNotMatch(unavailable.stderr, /hunter2|\n {4}at /);
   const empty = await undertone(['move', '--data-dir', await temporaryFolder(t)], { env });
   assert.equal(empty.code, 1);
   assert.match(empty.stderr, /There is no undertone\.db in /);
 });
 
-test('keys are made, listed and revoked in PostgreSQL', async () => {
+test('keys are created, listed and revoked in PostgreSQL', async () => {
   const env = { SERVICE_DATABASE_URL: await cluster.newDatabase() };
   const made = await undertone(['keys', 'create', 'shared'], { env });
   assert.match(made.stdout, /^ut_\S+\n$/);
@@ -55,7 +55,7 @@ test('keys are made, listed and revoked in PostgreSQL', async () => {
   assert.match((await undertone(['keys', 'list'], { env })).stdout, /shared .* revoked$/m);
 });
 
-test('move takes keys and results along, leaves what is unfinished, and can be run again', async (t) => {
+test('move copies keys and results, skips unfinished requests, and can be run again', async (t) => {
   const dataDir = await temporaryFolder(t);
   const databaseUrl = await cluster.newDatabase();
   const env = { SERVICE_DATABASE_URL: databaseUrl };
@@ -84,7 +84,7 @@ test('move takes keys and results along, leaves what is unfinished, and can be r
   const moved = await undertone(['move', '--data-dir', dataDir], { env });
   assert.equal(moved.code, 0, moved.stderr);
   assert.equal(moved.stdout, 'Copied 2 keys and 3 past requests.\n');
-  assert.match(moved.stderr, /^1 recording not finished yet/);
+  assert.match(moved.stderr, /^1 recording not copied, because not finished/);
   const again = await undertone(['move', '--data-dir', dataDir], { env });
   assert.equal(again.stdout, 'Copied 0 keys and 0 past requests.\n');
 
@@ -100,13 +100,13 @@ test('move takes keys and results along, leaves what is unfinished, and can be r
   assert.deepEqual(await to.presigner.urls(target, [1]), urls, 'signed with the same secret');
 });
 
-test('the doctor finds a database and a bucket that work, and nothing stays in either', async () => {
+test('the doctor accepts a working database and bucket, and leaves nothing behind', async () => {
   const bucket = await s3.newBucket();
   const databaseUrl = await cluster.newDatabase();
   const { code, stdout } = await doctor({ databaseUrl, bucket });
   assert.equal(code, 0, stdout);
-  assert.match(stdout, /^ok +database +PostgreSQL \d+\S*, its tables are made by the first start$/m);
-  assert.match(stdout, /^ok +bucket +\S+ can be written, read, listed and erased$/m);
+  assert.match(stdout, /^ok +database +PostgreSQL \d+\S*, the first start creates its tables$/m);
+  assert.match(stdout, /^ok +bucket +\S+ can be written, read, listed and deleted$/m);
   assert.doesNotMatch(stdout, /data folder|disk/);
   const { openS3 } = await import('@undertone/server');
   const store = await openS3({ s3Bucket: bucket, s3Endpoint: s3.endpoint });
@@ -116,7 +116,7 @@ test('the doctor finds a database and a bucket that work, and nothing stays in e
   assert.deepEqual(tables, []);
 });
 
-test('the doctor says what is wrong with a database and a bucket', async () => {
+test('the doctor names the problem of a database and of a bucket', async () => {
   const databaseUrl = await cluster.newDatabase();
   const bucket = await s3.newBucket();
   await undertone(['migrate'], { env: { SERVICE_DATABASE_URL: databaseUrl } });
@@ -124,22 +124,22 @@ test('the doctor says what is wrong with a database and a bucket', async () => {
   const guest = databaseUrl.replace('postgres@', 'guest@');
   const closed = await doctor({ databaseUrl: guest, bucket: 'there-is-none' });
   assert.equal(closed.code, 1);
-  assert.match(closed.stdout, /^error +database .*its user may not use the table .*\n +GRANT /m);
+  assert.match(closed.stdout, /^error +database .*its user has no access to the table .*\n +GRANT /m);
   assert.match(closed.stdout, /^error +bucket +its bucket does not exist/m);
   await cluster.query('UPDATE undertone.schema_version SET version = 999', databaseUrl);
   const env = { AWS_SECRET_ACCESS_KEY: 'a-wrong-secret' };
   const wrong = await doctor({ databaseUrl, bucket }, env);
   assert.match(wrong.stdout, /^error +database .*has schema 999.*\n +Install the newer version/m);
   assert.match(wrong.stdout, /^error +bucket +its object store refuses the credentials/m);
-  const away = await doctor(
+  const unreachable = await doctor(
     { databaseUrl: 'postgres://127.0.0.1:1/none', bucket },
     { endpoint: 'http://127.0.0.1:1' },
   );
-  assert.match(away.stdout, /^error +database +its database cannot be reached .*ECONNREFUSED/m);
-  assert.match(away.stdout, /^error +bucket +its object store cannot be reached .*ECONNREFUSED/m);
+  assert.match(unreachable.stdout, /^error +database +its database cannot be reached .*ECONNREFUSED/m);
+  assert.match(unreachable.stdout, /^error +bucket +its object store cannot be reached .*ECONNREFUSED/m);
 });
 
-test('the doctor finds a bucket that browsers cannot upload to, and an upload URL that leads nowhere', async () => {
+test('the doctor finds a bucket without a CORS rule, and an upload URL that does not work', async () => {
   const bucket = await s3.newBucket();
   const databaseUrl = await cluster.newDatabase();
   const page = { SERVICE_CORS_ORIGINS: 'https://app.example.org' };
@@ -155,10 +155,10 @@ test('the doctor finds a bucket that browsers cannot upload to, and an upload UR
   const nowhere = { SERVICE_S3_PUBLIC_ENDPOINT: 'http://127.0.0.1:1' };
   const lost = await doctor({ databaseUrl, bucket }, nowhere);
   assert.equal(lost.code, 1);
-  assert.match(lost.stdout, /^error +bucket .*not by an upload URL: .*\n.*SERVICE_S3_PUBLIC_ENDPOINT/m);
+  assert.match(lost.stdout, /^error +bucket .*not through an upload URL: .*\n.*SERVICE_S3_PUBLIC_ENDPOINT/m);
 });
 
-test('a clock that is off is a warning, and an error when it is far off', () => {
+test('clock skew is a warning, and an error if it is large', () => {
   assert.equal(judgeClock('x', -9_000).state, 'ok');
   assert.deepEqual(
     [judgeClock('x', 11_000).state, judgeClock('x', 11_000).found],

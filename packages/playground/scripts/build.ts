@@ -1,4 +1,4 @@
-// Makes dist/, which the server serves at `/` and under `/page/`: the app, its style and icon, the example voices, and the
+// Builds dist/, which the server serves at `/` and under `/page/`: the app, its style and icon, the example voices, and the
 // documents that the page links to. It takes less than a second and runs with every install.
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { Marked } from 'marked';
 const here = fileURLToPath(new URL('..', import.meta.url));
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const dist = `${here}dist`;
-// Made beside it and moved into place: a server that starts meanwhile finds all of it or the one before.
+// Built next to it and then renamed, so that a starting server never sees half of it.
 const fresh = `${here}dist-${process.pid}`;
 
 const DOCUMENTS = { 'MODEL_CARD.md': 'model-card.html', 'PRIVACY.md': 'privacy.html' };
@@ -18,7 +18,7 @@ await mkdir(`${fresh}/examples`, { recursive: true });
 const voices = (await readdir(`${root}examples/voices`)).filter((name) => name.endsWith('.wav')).sort();
 await Promise.all([
   build({
-    entryPoints: { app: `${here}src/main.tsx`, docs: `${here}src/docs.ts`, style: `${here}style.css` },
+    entryPoints: { app: `${here}src/app.tsx`, docs: `${here}src/docs.ts`, style: `${here}style.css` },
     outdir: fresh,
     bundle: true,
     minify: true,
@@ -47,7 +47,7 @@ await rename(fresh, dist);
 function asPage(markdown: string): string {
   const marked = new Marked({
     renderer: {
-      // Other files of the repository are not served: their names are enough.
+      // Other files of the repository are not served, so links to them become plain text.
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens);
         const target = DOCUMENTS[href as keyof typeof DOCUMENTS] ?? href;

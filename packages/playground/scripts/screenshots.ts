@@ -1,5 +1,5 @@
-// Takes the pictures in docs/page with the example voices: `npx node packages/playground/scripts/screenshots.ts LINK`, where LINK
-// is what the first start of a server prints.
+// Takes the screenshots in docs/page: `npx node packages/playground/scripts/screenshots.ts LINK`, with the link that the first
+// start of a server prints.
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { talkWav } from '@undertone/testing/talk';

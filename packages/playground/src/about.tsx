@@ -1,6 +1,6 @@
 import type { ModelList } from '@undertone/sdk';
 
-/** Which weights are in use, what they may be used for, and how sure one can be. */
+/** Accuracy, licence, law and privacy. */
 export function About({ models }: { readonly models: ModelList }) {
   const { weights, version } = models;
   const figures = models.models.find((model) => model.default)?.figures;
@@ -10,15 +10,15 @@ export function About({ models }: { readonly models: ModelList }) {
       <ul>
         {figures && (
           <li>
-            On speakers it has never heard, from recordings like those it learned from, the default model is
-            right in <b>{Math.round(figures.accuracy * 100)} of 100</b> cases. These are mostly actors.{' '}
-            <b>Everyday conversation is much harder for it</b>: the{' '}
-            <a href="/page/model-card.html">model card</a> says by how much.
+            On new speakers in recordings like its training data, which are mostly acted, the default model is
+            right in <b>{Math.round(figures.accuracy * 100)} of 100</b> cases.{' '}
+            <b>Everyday conversation is much harder for it</b>: see the{' '}
+            <a href="/page/model-card.html">model card</a>.
           </li>
         )}
         <li>
-          It hears how something is said, not what is said, and it does not know what anybody feels. An answer
-          under 38 % is shown as unsure: take it as no answer.
+          It analyses how something is said, not the words, and it cannot know what a person feels. An answer
+          below 38 % is shown as unsure: ignore it.
         </li>
         <li>
           Weights in use: <b>{weights.id}</b> {version}, {weights.licence}.{' '}
@@ -35,9 +35,9 @@ export function About({ models }: { readonly models: ModelList }) {
           voice, except for medical or safety reasons (AI Act, article 5).
         </li>
         <li>
-          Short recordings and the microphone are never stored. Long recordings are erased as soon as they are
-          classified, and their results after 24 hours.{' '}
-          <a href="/page/privacy.html">What is kept, and how long</a>
+          Short recordings and microphone audio are never stored. Long recordings are deleted as soon as they
+          are classified, and their results after 24 hours.{' '}
+          <a href="/page/privacy.html">What is stored, and for how long</a>
         </li>
       </ul>
     </section>

@@ -1,17 +1,24 @@
-import { EMOTIONS, type Emotion, formatTimestamp } from '@undertone/contract';
+import {
+  EMOTION_LETTERS,
+  type Emotion,
+  formatTimestamp,
+  hasSpeech,
+  labelOf,
+  NO_SPEECH,
+  UNSURE,
+} from '@undertone/contract';
 import { useState } from 'preact/hooks';
-import { describe, kindOf, LETTERS, percent, ranked } from './emotions.ts';
-import type { Result } from './result.ts';
+import { describe, percent, type Result, ranked, sharesOf } from './result.ts';
 
 export function Badge({ emotion }: { readonly emotion: Emotion }) {
   return (
-    <span class={`badge ${emotion}`} aria-hidden="true">
-      {LETTERS[emotion]}
+    <span class={`badge ${emotion}`} style={{ background: `var(--${emotion})` }} aria-hidden="true">
+      {EMOTION_LETTERS[emotion]}
     </span>
   );
 }
 
-/** Every emotion of a short recording, the strongest first. */
+/** A bar for every emotion of a short recording, the most likely first. */
 export function Bars({ all }: { readonly all: Partial<Record<Emotion, number>> }) {
   return (
     <ul class="bars">
@@ -20,7 +27,7 @@ export function Bars({ all }: { readonly all: Partial<Record<Emotion, number>> }
           <Badge emotion={emotion} />
           <span class="name">{emotion}</span>
           <span class="track" aria-hidden="true">
-            <span class={`bar ${emotion}`} style={{ width: `${share * 100}%` }} />
+            <span class="bar" style={{ width: `${share * 100}%`, background: `var(--${emotion})` }} />
           </span>
           <span class="share">{percent(share)}</span>
         </li>
@@ -29,39 +36,31 @@ export function Bars({ all }: { readonly all: Partial<Record<Emotion, number>> }
   );
 }
 
-/** How much of the recording was which emotion. */
+/** The share of time of each emotion. */
 export function Legend({ steps }: Pick<Result, 'steps'>) {
-  const total = steps.reduce((sum, { start, end }) => sum + end - start, 0) || 1;
-  const sums = new Map<string, number>();
-  for (const step of steps) {
-    const name = kindOf(step) === 'sure' ? step.emotion : kindOf(step);
-    sums.set(name, (sums.get(name) ?? 0) + step.end - step.start);
-  }
   return (
     <ul class="legend">
-      {[...sums]
-        .toSorted(([, a], [, b]) => b - a)
-        .map(([name, seconds]) => (
-          <li key={name}>
-            {EMOTIONS.includes(name as Emotion) && <Badge emotion={name as Emotion} />}
-            {name} {Math.round((seconds / total) * 100)} %
-          </li>
-        ))}
+      {sharesOf(steps, labelOf).map(([label, share]) => (
+        <li key={label}>
+          {label !== NO_SPEECH && label !== UNSURE && <Badge emotion={label} />}
+          {label} {Math.round(share * 100)} %
+        </li>
+      ))}
     </ul>
   );
 }
 
-const ROWS_AT_FIRST = 120;
+const INITIAL_ROWS = 120;
 
-/** The same as a table. A live one grows at its top. */
+/** The steps as a table. A live one shows the newest first. */
 export function Table({ result, name }: { readonly result: Result; readonly name: string }) {
   const { steps, channels, from } = result;
   const [all, setAll] = useState(false);
   const ordered = from === 'stream' ? steps.toReversed() : steps;
-  const rows = all ? ordered : ordered.slice(0, ROWS_AT_FIRST);
+  const rows = all ? ordered : ordered.slice(0, INITIAL_ROWS);
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must be able to do that */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must be reachable by keyboard */}
       <section class="rows" tabIndex={0} aria-label={`Table of ${name}`}>
         <table>
           <thead>
@@ -74,13 +73,13 @@ export function Table({ result, name }: { readonly result: Result; readonly name
           </thead>
           <tbody>
             {rows.map((step) => (
-              <tr key={`${step.channel} ${step.start}`}>
+              <tr key={`${step.channel ?? 0} ${step.start}`}>
                 <td>{formatTimestamp(step.start)}</td>
-                {channels > 1 && <td>{step.channel + 1}</td>}
+                {channels > 1 && <td>{step.channel ?? 0}</td>}
                 <td>
-                  {kindOf(step) !== 'no speech' && <Badge emotion={step.emotion} />} {describe(step)}
+                  {hasSpeech(step) && <Badge emotion={step.emotion} />} {describe(step)}
                 </td>
-                <td>{kindOf(step) === 'no speech' ? '–' : percent(step.confidence)}</td>
+                <td>{hasSpeech(step) ? percent(step.confidence) : '–'}</td>
               </tr>
             ))}
           </tbody>

@@ -1,14 +1,16 @@
 import { MODELS, type ModelId } from '@undertone/contract';
 import { EmotionClient, type ModelList } from '@undertone/sdk';
+import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { About } from './about.tsx';
-import { FileCard, Problem } from './card.tsx';
+import { Problem } from './card.tsx';
+import { FileCard } from './file-card.tsx';
 import { forgetKey, keepKey, readKey } from './key.ts';
 import { KeyForm } from './key-form.tsx';
 import { LiveSession, NO_MICROPHONE } from './live.ts';
 import { LiveCard } from './live-card.tsx';
 
-/** Names of the example voices; the build puts them here. */
+/** Names of the example voices, set by the build. */
 declare const EXAMPLES: readonly string[];
 
 type Entry = { readonly id: number; readonly model: ModelId } & (
@@ -18,7 +20,7 @@ type Entry = { readonly id: number; readonly model: ModelId } & (
 
 const NO_KEY = new Error('Enter an API key first.');
 
-export function App() {
+function App() {
   const [key, setKey] = useState(readKey);
   const [models, setModels] = useState<ModelList>();
   const [keyProblem, setKeyProblem] = useState<unknown>();
@@ -34,6 +36,10 @@ export function App() {
     [key],
   );
 
+  const signOut = () => {
+    forgetKey();
+    setKey('');
+  };
   useEffect(() => {
     if (client === undefined) return;
     client.models().then(
@@ -43,9 +49,7 @@ export function App() {
       },
       (reason: Error & { status?: number }) => {
         setKeyProblem(reason);
-        if (reason.status !== 401) return;
-        forgetKey();
-        setKey('');
+        if (reason.status === 401) signOut();
       },
     );
   }, [client]);
@@ -86,14 +90,7 @@ export function App() {
           <a href="/page/model-card.html">Model card</a>
           <a href="/page/privacy.html">Privacy</a>
           {key !== '' && (
-            <button
-              type="button"
-              class="quiet"
-              onClick={() => {
-                forgetKey();
-                setKey('');
-              }}
-            >
+            <button type="button" class="quiet" onClick={signOut}>
               Forget the key
             </button>
           )}
@@ -103,8 +100,8 @@ export function App() {
         {key === '' && (
           <KeyForm
             problem={keyProblem}
-            onKey={(given, forLonger) => {
-              keepKey(given, forLonger);
+            onKey={(given, remember) => {
+              keepKey(given, remember);
               setKey(given);
             }}
           />
@@ -129,8 +126,8 @@ export function App() {
             </button>
           </p>
           <p class="note">
-            or drop files anywhere on this page. 4 to 10 seconds are answered at once; longer ones, up to 1
-            GB, become a time line.
+            or drop files anywhere on this page. Recordings of 4 to 10 seconds are classified immediately;
+            longer ones, up to 1 GiB, become a timeline.
           </p>
           {!window.isSecureContext && <p class="note">{NO_MICROPHONE}</p>}
           <p class="row">
@@ -159,8 +156,7 @@ export function App() {
             ))}
           </ul>
           <p class="note">
-            Actors who were in no training, named after what they meant, and chosen because both sets of
-            weights get them right in four emotions: your own recordings are a harder test.
+            Actors the model never heard; the name is the intended emotion. We chose clear ones.
           </p>
         </section>
         <p class="hidden" role="status">
@@ -190,7 +186,7 @@ export function App() {
   );
 }
 
-/** Files may be dropped anywhere. */
+/** Accepts files dropped anywhere on the page. */
 function useDrop(onFiles: (files: Iterable<File>) => void): boolean {
   const [over, setOver] = useState(false);
   const latest = useRef(onFiles);
@@ -209,3 +205,5 @@ function useDrop(onFiles: (files: Iterable<File>) => void): boolean {
   }, []);
   return over;
 }
+
+render(<App />, document.body);

@@ -1,16 +1,20 @@
 import { DISCRETE_LIMITS, type ModelId } from '@undertone/contract';
 import { type EmotionClient, type Progress, UndertoneError } from '@undertone/sdk';
+import { concurrencyLimit } from './concurrency.ts';
 import { channelsDiffer, isAtMost, type Recording } from './recording.ts';
 import { ofClip, ofRecording, type Result } from './result.ts';
 
 export interface ClassifyOptions {
   readonly model: ModelId;
-  readonly onProgress: (progress: Progress) => void;
+  readonly onProgress?: (progress: Progress) => void;
   readonly signal: AbortSignal;
 }
 
-/** Up to 10 s is answered at once, anything longer is uploaded. Where the length is not known the server is asked. */
-export async function classify(
+/** All cards share these slots, however many files are dropped. */
+const limited = concurrencyLimit(3);
+
+/** Sends up to 10 s to the discrete interface and uploads longer recordings. If the length is unknown, the server decides. */
+export function classify(
   client: EmotionClient,
   recording: Recording,
   options: ClassifyOptions,
@@ -21,13 +25,16 @@ export async function classify(
     seconds === undefined
       ? file.size <= DISCRETE_LIMITS.maxFileBytes
       : isAtMost(seconds, DISCRETE_LIMITS.maxSeconds);
-  if (isShort) {
-    try {
-      return ofClip(await client.discrete.emotions(file, { model, signal }), model, seconds ?? 0);
-    } catch (error) {
-      if (!(error instanceof UndertoneError && error.code === 'audio_too_long')) throw error;
+  return limited(async () => {
+    signal.throwIfAborted();
+    if (isShort) {
+      try {
+        return ofClip(await client.discrete.emotions(file, { model, signal }), model, seconds ?? 0);
+      } catch (error) {
+        if (!(error instanceof UndertoneError && error.code === 'audio_too_long')) throw error;
+      }
     }
-  }
-  const channels = channelsDiffer(recording) ? 'separate' : 'mix';
-  return ofRecording(await client.asynch.classify(file, { ...options, channels }), model, seconds);
+    const channels = channelsDiffer(recording) ? 'separate' : 'mix';
+    return ofRecording(await client.asynch.classify(file, { ...options, channels }), model, seconds);
+  });
 }

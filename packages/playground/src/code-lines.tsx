@@ -2,23 +2,23 @@ import { PATHS } from '@undertone/contract';
 import { useState } from 'preact/hooks';
 import type { Result } from './result.ts';
 
-/** What would have done the same from a terminal or a program. */
+/** Code that gives the same result. */
 export function CodeLines({ result, fileName }: { readonly result: Result; readonly fileName: string }) {
   return (
     <details class="code">
-      <summary>The same from your own program</summary>
+      <summary>Code for this</summary>
       {Object.entries(linesFor(result, fileName)).map(([language, text]) => (
         <figure key={language}>
           <figcaption>
             {language} <Copy text={text} />
           </figcaption>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must be able to do that */}
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must be reachable by keyboard */}
           <pre tabIndex={0}>{text}</pre>
         </figure>
       ))}
       <p class="note">
-        <code>SERVICE_API_KEY</code> holds your key: <code>npx undertone keys create me</code> makes one.{' '}
-        <a href="/docs">All paths and options</a>
+        Set <code>SERVICE_API_KEY</code> to your key. Create one with{' '}
+        <code>npx undertone keys create me</code>. <a href="/docs">All paths and options</a>
       </p>
     </details>
   );

@@ -1,4 +1,4 @@
-// Makes the operations of /docs callable: a form for the parameters and the body, sent with the key of this tab.
+// Adds a form to each operation of /docs that sends it with the API key of this tab.
 import { API_KEY_HEADER, DEFAULT_URL } from '@undertone/contract';
 import { keepKey, readKey } from './key.ts';
 
@@ -13,7 +13,7 @@ interface Operation {
   readonly types: readonly string[];
 }
 
-/** Samples name the usual address; this page knows the real one. */
+/** Puts the address of this server into the samples. */
 for (const sample of document.querySelectorAll('pre')) {
   sample.textContent = sample.textContent?.replaceAll(DEFAULT_URL, location.origin) ?? '';
 }

@@ -1,14 +1,22 @@
-// The picture of a time line: for each channel its waveform and under it a band of emotions, then the seconds.
-import { EMOTIONS, type Emotion, formatTimestamp } from '@undertone/contract';
-import { type Kind, kindOf, LETTERS, type Step } from './emotions.ts';
+// Draws a timeline: the waveform and the emotions of each channel, then the time axis.
+import {
+  EMOTION_LETTERS,
+  EMOTIONS,
+  type Emotion,
+  formatTimestamp,
+  labelOf,
+  NO_SPEECH,
+  type TimedStep as Step,
+  UNSURE,
+} from '@undertone/contract';
 
 export interface Scene {
   readonly steps: readonly Step[];
   readonly channels: number;
-  /** One for each channel, or one for all, or none: over the seconds from 0 to `seconds`. */
+  /** Waveforms from 0 to `seconds`: one per channel, one for all channels, or none. */
   readonly peaks: readonly ArrayLike<number>[];
   readonly seconds: number;
-  /** The stretch that is shown. */
+  /** The visible range in seconds. */
   readonly from: number;
   readonly to: number;
 }
@@ -24,7 +32,7 @@ export function heightOf({ channels, peaks }: Pick<Scene, 'channels' | 'peaks'>)
   return channels * ((peaks.length > 0 ? WAVE : 0) + BAND + GAP) + AXIS;
 }
 
-/** Colours of the page as they are now, light or dark. */
+/** Colours of the current theme. */
 export interface Palette {
   readonly emotions: Record<Emotion, string>;
   readonly ink: string;
@@ -33,7 +41,7 @@ export interface Palette {
 }
 
 export function readPalette(element: Element): Palette {
-  // Where custom properties hold light-dark(), only a real colour property says which of both it is.
+  // Custom properties with light-dark() are resolved only in a real colour property.
   const probe = element.appendChild(document.createElement('i'));
   const colour = (name: string) => {
     probe.style.color = `var(--${name})`;
@@ -55,7 +63,9 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene, palette: Pa
       drawWave(canvas, wave, { ...scene, top, width, colour: palette.soft });
       top += WAVE;
     }
-    const own = scene.steps.filter((step) => step.channel === channel && step.end > from && step.start < to);
+    const own = scene.steps.filter(
+      (step) => (step.channel ?? 0) === channel && step.end > from && step.start < to,
+    );
     for (const segment of segmentsOf(cellsOf(own, width))) {
       drawSegment(canvas, segment, { left: x(segment.start), right: x(segment.end), top }, palette);
     }
@@ -85,7 +95,7 @@ function drawWave(canvas: CanvasRenderingContext2D, peaks: ArrayLike<number>, wa
   }
 }
 
-/** No more cells than there are pixels; one that stands for several steps shows what weighs most in them. */
+/** Merges steps that are narrower than two pixels into the emotion with the most confidence. */
 function cellsOf(steps: readonly Step[], width: number): Step[] {
   const count = Math.min(steps.length, Math.floor(width / 2));
   if (count === steps.length) return [...steps];
@@ -102,20 +112,21 @@ function cellsOf(steps: readonly Step[], width: number): Step[] {
 }
 
 interface Segment {
-  readonly kind: Kind;
+  readonly kind: 'sure' | typeof UNSURE | typeof NO_SPEECH;
   readonly emotion: Emotion;
   readonly start: number;
   readonly end: number;
 }
 
-/** Neighbours that look the same are one. */
+/** Joins neighbours that look the same. */
 function segmentsOf(steps: readonly Step[]): Segment[] {
   const segments: Segment[] = [];
   for (const step of steps) {
     const { emotion, start, end } = step;
-    const kind = kindOf(step);
+    const label = labelOf(step);
+    const kind = label === UNSURE || label === NO_SPEECH ? label : 'sure';
     const last = segments.at(-1);
-    const same = last?.kind === kind && (kind === 'no speech' || last.emotion === emotion);
+    const same = last?.kind === kind && (kind === NO_SPEECH || last.emotion === emotion);
     if (last && same && start - last.end < 0.1) segments[segments.length - 1] = { ...last, end };
     else segments.push({ kind, emotion, start, end });
   }
@@ -136,10 +147,10 @@ function drawSegment(canvas: CanvasRenderingContext2D, segment: Segment, box: Bo
   canvas.beginPath();
   canvas.roundRect(left, top, width, BAND, Math.min(5, width / 2));
   canvas.clip();
-  if (kind === 'no speech') {
-    canvas.fillStyle = patternOf(canvas, 'no speech', palette.line, palette.soft);
+  if (kind === NO_SPEECH) {
+    canvas.fillStyle = patternOf(canvas, NO_SPEECH, palette.line, palette.soft);
   } else {
-    canvas.globalAlpha = kind === 'unsure' ? 0.55 : 1;
+    canvas.globalAlpha = kind === UNSURE ? 0.55 : 1;
     canvas.fillStyle = patternOf(canvas, emotion, palette.emotions[emotion], '#ffffff');
   }
   canvas.fillRect(left, top, width, BAND);
@@ -148,35 +159,36 @@ function drawSegment(canvas: CanvasRenderingContext2D, segment: Segment, box: Bo
   canvas.restore();
 }
 
-/** The name where there is room, else its letter, else nothing: the pattern remains. */
+/** The name if it fits, otherwise the letter, otherwise nothing. */
 function writeIn(
   canvas: CanvasRenderingContext2D,
   { kind, emotion }: Segment,
   { left, right, top }: Box,
   palette: Palette,
 ): void {
-  const name = kind === 'unsure' ? `${emotion}?` : kind === 'sure' ? emotion : 'no speech';
-  const letter = kind === 'sure' ? LETTERS[emotion] : kind === 'unsure' ? `${LETTERS[emotion]}?` : '–';
+  const name = kind === UNSURE ? `${emotion}?` : kind === 'sure' ? emotion : NO_SPEECH;
+  const letter =
+    kind === 'sure' ? EMOTION_LETTERS[emotion] : kind === UNSURE ? `${EMOTION_LETTERS[emotion]}?` : '–';
   canvas.font = FONT;
   const words = [name, letter].find((text) => canvas.measureText(text).width + 8 <= right - left);
   if (words === undefined) return;
   const middle = (left + right) / 2;
   canvas.textAlign = 'center';
   canvas.textBaseline = 'middle';
-  if (kind !== 'no speech') {
-    // A plain ground under the letters, so that the pattern does not run through them.
+  if (kind !== NO_SPEECH) {
+    // A plain background keeps the text readable on the pattern.
     const half = canvas.measureText(words).width / 2 + 4;
     canvas.fillStyle = palette.emotions[emotion];
     canvas.fillRect(middle - half, top + 6, 2 * half, BAND - 12);
   }
-  canvas.fillStyle = kind === 'no speech' ? palette.ink : emotion === 'happy' ? '#1d1400' : '#ffffff';
+  canvas.fillStyle = kind === NO_SPEECH ? palette.ink : emotion === 'happy' ? '#1d1400' : '#ffffff';
   canvas.fillText(words, middle, top + BAND / 2 + 1);
 }
 
 type Line = [fromX: number, fromY: number, toX: number, toY: number];
 
-/** On a tile of 10 by 10. */
-const PATTERNS: Record<Emotion | 'no speech', readonly Line[]> = {
+/** Lines on a tile of 10 by 10 pixels. Patterns help people who cannot tell the colours apart. */
+const PATTERNS: Record<Emotion | typeof NO_SPEECH, readonly Line[]> = {
   angry: [[0, 10, 10, 0]],
   happy: [[5, 4, 5, 6]],
   neutral: [],
@@ -187,12 +199,12 @@ const PATTERNS: Record<Emotion | 'no speech', readonly Line[]> = {
     [0, 5, 10, 5],
   ],
   disgusted: [[0, 0, 10, 10]],
-  'no speech': [[0, 5, 2, 5]],
+  [NO_SPEECH]: [[0, 5, 2, 5]],
 };
 
 function patternOf(
   canvas: CanvasRenderingContext2D,
-  name: Emotion | 'no speech',
+  name: Emotion | typeof NO_SPEECH,
   ground: string,
   lines: string,
 ): CanvasPattern | string {
@@ -240,7 +252,7 @@ function drawAxis(
   }
 }
 
-/** The picture to keep: on white, twice as fine as the screen, with the name above. */
+/** The timeline as a PNG on white, at twice the resolution, with a title. */
 export async function toPng(scene: Scene, title: string, palette: Palette): Promise<Blob> {
   const width = 1_200;
   const margin = 24;
@@ -259,6 +271,8 @@ export async function toPng(scene: Scene, title: string, palette: Palette): Prom
   brush.translate(margin, 2 * margin);
   draw(brush, scene, { ...palette, ink: '#1d2430', soft: '#5b6675', line: '#e1e5ea' }, width);
   return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('The picture could not be made.')))),
+    canvas.toBlob((blob) =>
+      blob ? resolve(blob) : reject(new Error('The browser could not create the PNG.')),
+    ),
   );
 }

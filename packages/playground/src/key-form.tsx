@@ -3,24 +3,24 @@ import { Problem } from './card.tsx';
 
 interface Props {
   readonly problem: unknown;
-  readonly onKey: (key: string, forLonger: boolean) => void;
+  readonly onKey: (key: string, remember: boolean) => void;
 }
 
 export function KeyForm({ problem, onKey }: Props) {
   const [key, setKey] = useState('');
-  const [forLonger, setForLonger] = useState(false);
+  const [remember, setRemember] = useState(false);
   return (
     <form
       class="card key"
       onSubmit={(event) => {
         event.preventDefault();
-        onKey(key.trim(), forLonger);
+        onKey(key.trim(), remember);
       }}
     >
-      <h2>An API key, please</h2>
+      <h2>Enter your API key</h2>
       <p>
-        The first start of the server printed a link to this page with a key in it.{' '}
-        <code>npx undertone keys create me</code> makes another key.
+        The first start of the server prints a link to this page that contains a key. Create another key with{' '}
+        <code>npx undertone keys create me</code>.
       </p>
       {problem !== undefined && <Problem error={problem} />}
       <p class="row">
@@ -41,10 +41,10 @@ export function KeyForm({ problem, onKey }: Props) {
       <label>
         <input
           type="checkbox"
-          checked={forLonger}
-          onChange={(event) => setForLonger(event.currentTarget.checked)}
+          checked={remember}
+          onChange={(event) => setRemember(event.currentTarget.checked)}
         />{' '}
-        Remember it in this browser (otherwise it is forgotten with this tab)
+        Remember it in this browser (otherwise until you close this tab)
       </label>
     </form>
   );

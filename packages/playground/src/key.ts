@@ -1,5 +1,5 @@
-// The key of this tab. It comes from the fragment of the link that the server prints, which a browser never sends, or from
-// the form. It is kept for the tab, and longer only when asked.
+// The API key of this tab, from the form or from the fragment of the link that the server prints; browsers never send the
+// fragment. It is stored until the tab closes, or in the browser if the user asks for it.
 const NAME = 'undertone-key';
 
 export function readKey(): string {
@@ -10,9 +10,9 @@ export function readKey(): string {
   return given;
 }
 
-export function keepKey(key: string, forLonger: boolean): void {
+export function keepKey(key: string, remember: boolean): void {
   sessionStorage.setItem(NAME, key);
-  if (forLonger) localStorage.setItem(NAME, key);
+  if (remember) localStorage.setItem(NAME, key);
 }
 
 export function forgetKey(): void {

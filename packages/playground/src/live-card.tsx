@@ -1,26 +1,28 @@
 import type { EmotionClient } from '@undertone/sdk';
 import { useEffect, useState } from 'preact/hooks';
 import { Table } from './answers.tsx';
-import { Card, Problem, ResultCard, summary } from './card.tsx';
+import { Card, Problem } from './card.tsx';
 import type { LiveSession } from './live.ts';
 import { openRecording, type Recording } from './recording.ts';
+import { summary } from './result.ts';
+import { ResultCard } from './result-card.tsx';
 import { Timeline } from './timeline.tsx';
 
 interface Props {
   readonly client: EmotionClient;
   readonly session: LiveSession;
-  /** Changes with the session, so that this is drawn anew. */
+  /** Changes with the session, so that the card is rendered again. */
   readonly version: number;
   readonly onRemove: () => void;
 }
 
 const NAME = 'Microphone';
-/** The time line shows the last minute while it moves. */
+/** The live timeline shows the last minute. */
 const SHOWN_SECONDS = 60;
 
 export function LiveCard({ client, session, onRemove }: Props) {
   const { state, error, result, levels, seconds, level } = session;
-  const recording = useKept(session);
+  const recording = useKeptRecording(session);
   if (state === 'ended' && result.steps.length > 0) {
     const name = recording?.file.name ?? NAME;
     return (
@@ -31,10 +33,10 @@ export function LiveCard({ client, session, onRemove }: Props) {
     );
   }
   if (state === 'ended') {
-    const silent = new Error('Nothing was classified: speak for at least 4 seconds before you stop.');
+    const tooShort = new Error('No result: speak for at least 4 seconds before you stop.');
     return (
       <Card name={NAME}>
-        <Problem error={error ?? silent} />
+        <Problem error={error ?? tooShort} />
         <p class="actions">
           <button type="button" class="quiet" onClick={onRemove}>
             Remove
@@ -50,8 +52,8 @@ export function LiveCard({ client, session, onRemove }: Props) {
       <p class="summary">
         <strong>
           {latest
-            ? summary({ ...result, steps: [latest] })
-            : 'Speak: the first answer comes after 4 seconds.'}
+            ? summary({ from: 'stream', steps: [latest] })
+            : 'Speak now. The first answer comes after 4 seconds.'}
         </strong>
       </p>
       <p class="level">
@@ -73,7 +75,7 @@ export function LiveCard({ client, session, onRemove }: Props) {
         </label>
       </p>
       <Timeline
-        label="Live time line"
+        label="Live timeline"
         {...result}
         peaks={[levels]}
         from={to - SHOWN_SECONDS}
@@ -85,7 +87,7 @@ export function LiveCard({ client, session, onRemove }: Props) {
   );
 }
 
-function useKept(session: LiveSession): Recording | undefined {
+function useKeptRecording(session: LiveSession): Recording | undefined {
   const [recording, setRecording] = useState<Recording>();
   const ended = session.state === 'ended';
   useEffect(() => {

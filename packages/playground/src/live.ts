@@ -3,33 +3,33 @@ import { type EmotionClient, fromMicrophone, type Microphone, type StreamPredict
 import { wavOf } from './recording.ts';
 import { ofStream, type Result } from './result.ts';
 
-/** Seconds between two answers. The server looks at the last five each time. */
+/** Seconds between answers. Each is about the last 5 seconds. */
 const INTERVAL_SECONDS = 2;
-/** The microphone brings pieces of this length. */
-const PIECE_SECONDS = 0.1;
+/** Length of a chunk from the microphone. */
+const CHUNK_SECONDS = 0.1;
 
 export const NO_MICROPHONE =
-  'Browsers give the microphone only to pages over https, and to pages of this very machine (http://127.0.0.1 or ' +
-  'http://localhost). Open this page over https, or record a file and drop it here.';
+  'Browsers allow the microphone only on https pages and on this machine (http://127.0.0.1 or http://localhost). ' +
+  'Open this page over https, or record a file and drop it here.';
 
 const REASONS: Record<string, string> = {
-  NotAllowedError: 'This page may not use the microphone. Allow it in the address bar, then try again.',
+  NotAllowedError: 'The browser blocks the microphone. Allow it in the address bar, then try again.',
   NotFoundError: 'This machine has no microphone. Connect one, then try again.',
   NotReadableError: 'Another program is using the microphone. Close it, then try again.',
 };
 
-/** One use of the microphone, from the button `Microphone` to the button `Stop`. Tells `onChange` of everything. */
+/** One microphone session, from `Microphone` to `Stop`. Calls `onChange` after every change. */
 export class LiveSession {
   readonly model: ModelId;
   keep = false;
   state: 'opening' | 'listening' | 'paused' | 'stopping' | 'ended' = 'opening';
   error: unknown;
-  /** Of the last piece, 0 to 1. */
+  /** Peak of the last chunk, 0 to 1. */
   level = 0;
-  /** The loudest sample of each tenth of a second. */
+  /** Peak of every chunk so far. */
   readonly levels: number[] = [];
   readonly #predictions: StreamPrediction[] = [];
-  readonly #pieces: Uint8Array<ArrayBuffer>[] = [];
+  readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
   readonly #onChange: () => void;
   #microphone: Microphone | undefined;
 
@@ -39,36 +39,36 @@ export class LiveSession {
   }
 
   get seconds(): number {
-    return this.levels.length * PIECE_SECONDS;
+    return this.levels.length * CHUNK_SECONDS;
   }
 
   get result(): Result {
     return ofStream(this.#predictions, this.model, this.seconds);
   }
 
-  /** What was kept, where it was wanted. */
+  /** The audio, if `keep` was set. */
   get recording(): File | undefined {
-    if (this.#pieces.length === 0 || this.#microphone === undefined) return undefined;
+    if (this.#chunks.length === 0 || this.#microphone === undefined) return undefined;
     const at = new Date().toISOString().slice(0, 19).replace('T', ' ').replaceAll(':', '-');
-    const wav = wavOf(this.#pieces, this.#microphone.format.sampleRate);
+    const wav = wavOf(this.#chunks, this.#microphone.format.sampleRate);
     return new File([wav], `microphone ${at}.wav`, { type: 'audio/wav' });
   }
 
-  /** Resolves when it is over; what went wrong is in `error`. */
+  /** Resolves at the end of the session; `error` says what failed. */
   async run(client: EmotionClient): Promise<void> {
     try {
       const microphone = await fromMicrophone({ workletUrl: '/page/microphone-worklet.js' });
       this.#microphone = microphone;
-      const heard = new TransformStream<Uint8Array, Uint8Array>({
-        transform: (piece, controller) => {
+      const whileListening = new TransformStream<Uint8Array, Uint8Array>({
+        transform: (chunk, controller) => {
           if (this.state !== 'listening') return;
-          this.#hear(piece as Uint8Array<ArrayBuffer>);
-          controller.enqueue(piece);
+          this.#record(chunk as Uint8Array<ArrayBuffer>);
+          controller.enqueue(chunk);
         },
       });
-      this.#become('listening');
+      this.#setState('listening');
       const stream = client.stream({ ...microphone.format, model: this.model, interval: INTERVAL_SECONDS });
-      for await (const prediction of stream.feed(microphone.readable.pipeThrough(heard))) {
+      for await (const prediction of stream.feed(microphone.readable.pipeThrough(whileListening))) {
         this.#predictions.push(prediction);
         this.#onChange();
       }
@@ -77,35 +77,35 @@ export class LiveSession {
     } finally {
       this.#microphone?.stop();
       this.level = 0;
-      this.#become('ended');
+      this.#setState('ended');
     }
   }
 
-  /** What is said meanwhile is not sent. */
+  /** Drops audio until `resume`. */
   pause(): void {
     this.level = 0;
-    this.#become('paused');
+    this.#setState('paused');
   }
 
   resume(): void {
-    this.#become('listening');
+    this.#setState('listening');
   }
 
-  /** The last answer is still to come. */
+  /** The last answer arrives after this. */
   stop(): void {
-    this.#become('stopping');
+    this.#setState('stopping');
     this.#microphone?.stop();
   }
 
-  #hear(piece: Uint8Array<ArrayBuffer>): void {
-    const samples = new Int16Array(piece.buffer, piece.byteOffset, piece.length / 2);
+  #record(chunk: Uint8Array<ArrayBuffer>): void {
+    const samples = new Int16Array(chunk.buffer, chunk.byteOffset, chunk.length / 2);
     this.level = samples.reduce((loudest, sample) => Math.max(loudest, Math.abs(sample)), 0) / 32_768;
     this.levels.push(this.level);
-    if (this.keep) this.#pieces.push(piece);
+    if (this.keep) this.#chunks.push(chunk);
     this.#onChange();
   }
 
-  #become(state: LiveSession['state']): void {
+  #setState(state: LiveSession['state']): void {
     if (this.state === 'ended') return;
     this.state = state;
     this.#onChange();

@@ -1,49 +1,49 @@
 import { LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
 
-/** A file that somebody gave us, and what the browser can tell about it. */
+/** A file, and what the browser knows about it. */
 export interface Recording {
   readonly file: File;
   /** For the player. */
   readonly url: string;
-  /** Undefined where the browser cannot read the format. */
+  /** Undefined if the browser cannot decode the file. */
   readonly seconds?: number;
-  /** The loudest sample of each of many short stretches, for each channel; empty where it was not decoded. */
+  /** The waveform of each channel as peaks of short intervals; empty if it was not decoded. */
   readonly peaks: readonly Float32Array[];
 }
 
-/** Decoding takes many times the memory of the file: a larger one is played, but not drawn. */
-const MOST_DECODED_BYTES = 48 * 1024 * 1024;
-/** Only the outline is drawn, so the lowest rate that every browser has is enough. */
+/** Decoding needs many times the memory of the file, so larger files have no waveform. */
+const MAX_DECODED_BYTES = 48 * 1024 * 1024;
+/** The lowest rate that every browser supports is enough for a waveform. */
 const DECODED_RATE = 8_000;
 const PEAKS = 1_200;
-/** What is quieter is drawn as the silence that it is. */
-const QUIETEST_PEAK = 0.02;
+/** Quieter recordings are not amplified to full height, so that silence stays flat. */
+const MIN_FULL_PEAK = 0.02;
 
 export async function openRecording(file: File): Promise<Recording> {
   const url = URL.createObjectURL(file);
-  if (file.size > MOST_DECODED_BYTES) return { file, url, peaks: [] };
+  if (file.size > MAX_DECODED_BYTES) return { file, url, peaks: [] };
   try {
     const decoder = new OfflineAudioContext(1, 1, DECODED_RATE);
     const sound = await decoder.decodeAudioData(await file.arrayBuffer());
     const channels = Array.from({ length: sound.numberOfChannels }, (_, i) => sound.getChannelData(i));
     const peaks = channels.map((samples) => peaksOf(samples, PEAKS));
-    return { file, url, seconds: sound.duration, peaks: scaled(peaks) };
+    return { file, url, seconds: sound.duration, peaks: normalised(peaks) };
   } catch {
-    // The server may still read it.
+    // The server may still be able to read it.
     return { file, url, peaks: [] };
   }
 }
 
-/** So that a quiet recording can be seen, too. All channels alike, and silence stays flat. */
-function scaled(channels: readonly Float32Array[]): Float32Array[] {
+/** Amplifies all channels equally, so that a quiet recording is visible. */
+function normalised(channels: readonly Float32Array[]): Float32Array[] {
   const loudest = channels.reduce(
     (most, peaks) => peaks.reduce((a, b) => Math.max(a, b), most),
-    QUIETEST_PEAK,
+    MIN_FULL_PEAK,
   );
   return channels.map((peaks) => peaks.map((peak) => peak / loudest));
 }
 
-export function peaksOf(samples: Float32Array, count: number): Float32Array {
+function peaksOf(samples: Float32Array, count: number): Float32Array {
   const peaks = new Float32Array(Math.min(count, samples.length));
   for (let i = 0; i < samples.length; i++) {
     const at = Math.floor((i * peaks.length) / samples.length);
@@ -52,9 +52,9 @@ export function peaksOf(samples: Float32Array, count: number): Float32Array {
   return peaks;
 }
 
-/** Two channels that look alike are one voice recorded twice: no reason to hear them apart. */
+/** False if both channels have the same waveform: the same voice recorded twice. */
 export function channelsDiffer({ peaks: [first, second] }: Recording): boolean {
-  if (first === undefined) return true; // not decoded: nobody knows
+  if (first === undefined) return true; // not decoded, so unknown
   if (second === undefined) return false;
   return first.some((peak, i) => Math.abs(peak - (second[i] ?? 0)) > 0.02);
 }
@@ -63,7 +63,7 @@ export function isAtMost(seconds: number, limit: number): boolean {
   return seconds <= limit + LENGTH_TOLERANCE_SECONDS;
 }
 
-/** 16-bit mono WAV, which is what the page keeps of a microphone. */
+/** Microphone audio as 16-bit mono WAV. */
 export function wavOf(pieces: readonly Uint8Array<ArrayBuffer>[], sampleRate: number): Blob {
   const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
   const header = new DataView(new ArrayBuffer(44));

@@ -1,16 +1,16 @@
-import { formatTimestamp } from '@undertone/contract';
+import { formatTimestamp, hasSpeech, NO_SPEECH } from '@undertone/contract';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { draw, heightOf, readPalette, type Scene } from './draw.ts';
-import { describe, kindOf, percent, ranked } from './emotions.ts';
+import { describe, percent, ranked } from './result.ts';
 
 interface Props extends Scene {
   readonly label: string;
   readonly player?: HTMLAudioElement | null;
 }
 
-const JUMP_SECONDS = 5;
+const ARROW_SECONDS = 5;
 
-/** Click to play from there, hover for the probabilities; the arrow keys walk along it. */
+/** A click plays from there, hovering shows the probabilities, and the arrow keys move the position. */
 export function Timeline({ label, player, ...scene }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(canvas);
@@ -36,17 +36,17 @@ export function Timeline({ label, player, ...scene }: Props) {
     player.currentTime = seconds;
     void player.play().catch(() => undefined);
   };
-  const walk = (seconds: number) => {
+  const moveTo = (seconds: number) => {
     const next = Math.max(from, Math.min(to, seconds));
     setAt(next);
     if (player) player.currentTime = next;
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const now = at ?? playedAt ?? from;
-    if (event.key === 'ArrowRight') walk(now + JUMP_SECONDS);
-    else if (event.key === 'ArrowLeft') walk(now - JUMP_SECONDS);
-    else if (event.key === 'Home') walk(from);
-    else if (event.key === 'End') walk(to);
+    if (event.key === 'ArrowRight') moveTo(now + ARROW_SECONDS);
+    else if (event.key === 'ArrowLeft') moveTo(now - ARROW_SECONDS);
+    else if (event.key === 'Home') moveTo(from);
+    else if (event.key === 'End') moveTo(to);
     else if ((event.key === 'Enter' || event.key === ' ') && player) {
       if (player.paused) play(now);
       else player.pause();
@@ -55,11 +55,13 @@ export function Timeline({ label, player, ...scene }: Props) {
   };
 
   const shown = at ?? playedAt ?? from;
-  const heard = steps.filter(({ start, end }) => shown >= start && shown < end);
-  const words = heard.map((step) => {
-    const channel = channels > 1 ? `Channel ${step.channel + 1}: ` : '';
-    if (kindOf(step) === 'no speech') return `${channel}no speech`;
-    const all = step.all && ranked(step.all).map(([name, share]) => `${name} ${percent(share)}`);
+  const current = steps.filter(({ start, end }) => shown >= start && shown < end);
+  const readout = current.map((step) => {
+    const channel = channels > 1 ? `Channel ${step.channel ?? 0}: ` : '';
+    if (!hasSpeech(step)) return channel + NO_SPEECH;
+    const all =
+      step.all_predictions &&
+      ranked(step.all_predictions).map(([name, share]) => `${name} ${percent(share)}`);
     return channel + (all?.join(', ') ?? `${describe(step)} ${percent(step.confidence)}`);
   });
   return (
@@ -72,7 +74,7 @@ export function Timeline({ label, player, ...scene }: Props) {
         aria-valuemin={Math.floor(from)}
         aria-valuemax={Math.ceil(to)}
         aria-valuenow={Math.round(shown)}
-        aria-valuetext={`${formatTimestamp(Math.max(0, shown))} ${heard.map(describe).join(', ')}`}
+        aria-valuetext={`${formatTimestamp(Math.max(0, shown))} ${current.map(describe).join(', ')}`}
         onClick={(event) => play(secondsAt(event))}
         onMouseMove={(event) => setAt(secondsAt(event))}
         onMouseLeave={() => setAt(undefined)}
@@ -84,13 +86,13 @@ export function Timeline({ label, player, ...scene }: Props) {
         )}
       </div>
       <p class="readout">
-        <b>{formatTimestamp(Math.max(0, shown))}</b> {words.join(' · ') || '…'}
+        <b>{formatTimestamp(Math.max(0, shown))}</b> {readout.join(' · ') || '…'}
       </p>
     </div>
   );
 }
 
-/** Drawn anew when the page changes its width or its colours. */
+/** The width of the canvas. Renders again after a change of width or theme. */
 function useWidth(canvas: { current: HTMLCanvasElement | null }): number {
   const [width, setWidth] = useState(0);
   const [, redraw] = useState({});
@@ -110,7 +112,7 @@ function useWidth(canvas: { current: HTMLCanvasElement | null }): number {
   return width;
 }
 
-/** Where the player is; undefined before it was used. */
+/** Position of the player in seconds; undefined before its first use. */
 function usePlayed(player: HTMLAudioElement | null | undefined): number | undefined {
   const [at, setAt] = useState<number>();
   useEffect(() => {

@@ -1,4 +1,4 @@
-// The page where recordings go straight from the browser to S3, as with several machines.
+// The page with recordings uploaded directly from the browser to S3, as with several machines.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { testApp } from '@undertone/testing/app';
@@ -20,8 +20,8 @@ after(() => service.services.worker.stop());
 const { url } = await service.listen();
 const browser = await startBrowser();
 
-test('the page sends a long recording straight to S3, and its policy allows that and the public address alone', async () => {
-  const { page, complaints } = await openPage(browser, `${url}/#key=${service.key}`, {
+test('uploads a long recording directly to S3, and its policy allows only S3 and the public address', async () => {
+  const { page, problems } = await openPage(browser, `${url}/#key=${service.key}`, {
     allowed: [s3.endpoint],
   });
   const puts: string[] = [];
@@ -33,7 +33,7 @@ test('the page sends a long recording straight to S3, and its policy allows that
   await page.getByRole('table').waitFor();
   assert.equal(await page.locator('tbody tr').count(), 5);
   assert.deepEqual(puts, [s3.endpoint]);
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(problems, []);
   const { headers } = await service.app.inject({ url: '/', headers: { accept: 'text/html' } });
   const [, sources] = /connect-src ([^;]*)/.exec(String(headers['content-security-policy'])) ?? [];
   assert.equal(sources, `'self' https://voice.example.org wss://voice.example.org ${s3.endpoint}`);

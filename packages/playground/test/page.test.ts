@@ -25,7 +25,7 @@ const recording = (name: string, buffer: Buffer) => ({ name, mimeType: 'audio/wa
 const numberOf = (element: Locator, name: string) =>
   element.evaluate((it, property) => Number((it as unknown as Record<string, unknown>)[property]), name);
 
-test('a program gets links, a browser the page, and the app is small', async () => {
+test('programs get links, browsers get the page, and the app is small', async () => {
   const links = await service.app.inject({ url: '/' });
   assert.equal(links.headers['content-type'], 'application/json; charset=utf-8');
   assert.deepEqual([links.json().docs, links.json().openapi], ['/docs', '/openapi.json']);
@@ -38,9 +38,9 @@ test('a program gets links, a browser the page, and the app is small', async () 
   assert.equal((await service.app.inject({ url: '/page/..%2fpackage.json' })).statusCode, 404);
 });
 
-test('a short recording is answered with bars, a table and files to keep', async () => {
-  const { page, context, complaints } = await openPage(browser, link);
-  assert.equal(page.url(), `${url}/`, 'the key is gone from the address bar');
+test('a short recording shows bars and a table, and can be saved', async () => {
+  const { page, context, problems } = await openPage(browser, link);
+  assert.equal(page.url(), `${url}/`, 'the key is removed from the address bar');
   await page.setInputFiles('input[type=file]', voice('angry-1013.wav'));
   const card = page.getByRole('article').filter({ hasText: 'angry-1013.wav' });
   await card.getByRole('table').waitFor();
@@ -61,12 +61,12 @@ test('a short recording is answered with bars, a table and files to keep', async
     .nth(4 + 5 + 7 - 1)
     .waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(problems, []);
   await context.close();
 });
 
-test('a long one is uploaded and becomes a time line that plays from where it is clicked', async () => {
-  const { page, context, complaints } = await openPage(browser, link, { colorScheme: 'dark' });
+test('a long recording becomes a timeline, and a click plays from there', async () => {
+  const { page, context, problems } = await openPage(browser, link, { colorScheme: 'dark' });
   await page.setInputFiles('input[type=file]', [
     recording('talk.wav', talkWav(32)),
     recording('silence.wav', silentWav(8)),
@@ -84,15 +84,15 @@ test('a long one is uploaded and becomes a time line that plays from where it is
   const silentRows = await call.getByRole('row').filter({ hasText: 'no speech' }).allTextContents();
   assert.deepEqual(
     silentRows.map((row) => row.replaceAll(/\s+/g, ' ')),
-    ['00:002 no speech–', '00:052 no speech–', '00:102 no speech–'],
-    'one lane for each channel, and the second says nothing',
+    ['00:001 no speech–', '00:051 no speech–', '00:101 no speech–'],
+    'each channel has its own rows, numbered from 0, and the second is silent',
   );
 
   const line = talk.getByRole('slider');
   const { width = 0 } = (await line.boundingBox()) ?? {};
   await line.click({ position: { x: width * 0.5, y: 20 } });
   const at = await numberOf(talk.locator('audio'), 'currentTime');
-  assert.ok(at > 15 && at < 18, `it plays from ${at}`);
+  assert.ok(at > 15 && at < 18, `plays from ${at}`);
   await page.keyboard.press('Home');
   await talk.locator('.readout', { hasText: '00:00' }).waitFor();
   const srt = await savedBy(page, () => talk.getByRole('button', { name: 'SRT' }).click());
@@ -103,18 +103,18 @@ test('a long one is uploaded and becomes a time line that plays from where it is
 
   await talk.getByRole('button', { name: 'Delete on the server' }).click();
   await talk.waitFor({ state: 'detached' });
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(problems, []);
   await context.close();
 });
 
-test('the microphone is answered while one speaks, and the recording is kept when asked', async () => {
-  const { page, context, complaints } = await openPage(browser, link, {
+test('the microphone is classified live, and the recording is kept if requested', async () => {
+  const { page, context, problems } = await openPage(browser, link, {
     viewport: { width: 390, height: 844 },
   });
   await page.getByRole('button', { name: 'Microphone' }).click();
   await page.getByLabel('Keep the recording').check();
   await page.locator('tbody tr').nth(1).waitFor();
-  // Between two words it is 0.
+  // The level is 0 between words.
   while ((await numberOf(page.locator('meter'), 'value')) === 0) await page.waitForTimeout(50);
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Resume' }).click();
@@ -123,13 +123,13 @@ test('the microphone is answered while one speaks, and the recording is kept whe
   const wavFile = await savedBy(page, () => page.getByRole('button', { name: 'WAV' }).click());
   assert.match(wavFile.text, /^RIFF/);
   const wide = (await page.evaluate('document.documentElement.scrollWidth')) as number;
-  assert.ok(wide <= 390, `nothing is cut off on a phone: ${wide}`);
+  assert.ok(wide <= 390, `fits on a phone: ${wide}`);
   assert.deepEqual(await accessibilityProblems(page), []);
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(problems, []);
   await context.close();
 });
 
-test('where the browser gives no microphone, the page says why', async () => {
+test('explains why the browser blocks the microphone', async () => {
   const insecure = `http://${INSECURE_HOST}:${new URL(url).port}/#key=${service.key}`;
   const { page, context } = await openPage(browser, insecure);
   await page.getByRole('button', { name: 'Microphone' }).click();
@@ -137,11 +137,11 @@ test('where the browser gives no microphone, the page says why', async () => {
   await context.close();
 });
 
-test('without a key the page asks for one, says when it is wrong, and keeps it for the tab alone', async () => {
+test('asks for a key, reports a wrong one, and keeps it only for the tab', async () => {
   const { page, context } = await openPage(browser, url);
   await page.setInputFiles('input[type=file]', voice('sad-1028.wav'));
   await page.getByRole('alert').filter({ hasText: 'API key' }).waitFor();
-  await page.getByLabel('API key').fill('a-key-that-nobody-has');
+  await page.getByLabel('API key').fill('an-unknown-key');
   await page.getByRole('button', { name: 'Use this key' }).click();
   await page.getByRole('alert').filter({ hasText: 'unknown, expired or revoked' }).waitFor();
   await page.getByLabel('API key').fill(service.key);
@@ -156,8 +156,8 @@ test('without a key the page asks for one, says when it is wrong, and keeps it f
   await context.close();
 });
 
-test('an example is one click away, the newest result is first, and what cannot be read is an alert', async () => {
-  const { page, context, complaints } = await openPage(browser, link);
+test('example voices work, the newest result is first, and an unreadable file is an alert', async () => {
+  const { page, context, problems } = await openPage(browser, link);
   await page.getByRole('button', { name: 'happy-1039' }).click();
   await page.getByRole('table').waitFor();
   await page.setInputFiles('input[type=file]', recording('nonsense.wav', Buffer.from('not a recording')));
@@ -170,16 +170,16 @@ test('an example is one click away, the newest result is first, and what cannot 
     await page.goto(`${url}/page/${name}`);
     assert.deepEqual(await accessibilityProblems(page), []);
   }
-  // The browser itself notes a refused request in its console.
+  // The browser logs failed requests in its console.
   assert.deepEqual(
-    complaints.filter((text) => !text.includes('status of 4')),
+    problems.filter((text) => !text.includes('status of 4')),
     [],
   );
   await context.close();
 });
 
-test('operations can be tried on the API page with the key of the tab, and it fits a phone', async () => {
-  const { page, context, complaints } = await openPage(browser, link, {
+test('the API page sends operations with the key of the tab, and fits on a phone', async () => {
+  const { page, context, problems } = await openPage(browser, link, {
     viewport: { width: 390, height: 844 },
   });
   await page.getByRole('link', { name: 'API', exact: true }).click();
@@ -190,11 +190,11 @@ test('operations can be tried on the API page with the key of the tab, and it fi
   const wide = await page.evaluate('document.documentElement.scrollWidth');
   assert.equal(wide, 390);
   assert.deepEqual(await accessibilityProblems(page), []);
-  assert.deepEqual(complaints, []);
+  assert.deepEqual(problems, []);
   await context.close();
 });
 
-test('the walk through an upload on the API page works as it is written', async () => {
+test('the upload walkthrough on the API page works as written', async () => {
   const { page, context } = await openPage(browser, `${url}/docs`);
   const commands = await page.locator('pre.walk').allTextContents();
   await context.close();

@@ -38,6 +38,20 @@ test('classify polls often at first, then every five seconds, or at the given in
   assert.deepEqual(new Set(waits), new Set([2000]));
 });
 
+test('wait polls a request until it has ended, often at first, then every five seconds', async (t) => {
+  const server = await flakyServer(t);
+  server.pendingPolls = 130;
+  const { client, waits } = clientWithoutWaits(server.settings);
+  const requestId = await client.asynch.upload(RECORDING);
+  waits.length = 0;
+  const { emotions } = await client.asynch.wait(requestId);
+  assert.deepEqual(emotions, TIMELINE);
+  assert.deepEqual([waits[0], waits.at(-1)], [500, 5000]);
+  server.pendingPolls = 3;
+  const unfinished = await client.asynch.upload(RECORDING);
+  await assert.rejects(client.asynch.wait(unfinished, { maxTries: 2 }), PredictionTimeoutError);
+});
+
 test('classify with maxTries times out, and its error has the request ID', async (t) => {
   const server = await flakyServer(t);
   server.pendingPolls = 3;

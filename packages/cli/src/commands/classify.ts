@@ -6,30 +6,31 @@ import {
   ADVISED_MIN_CONFIDENCE,
   DISCRETE_LIMITS,
   type DiscreteResult,
-  MIN_SPEECH_SECONDS,
+  hasSpeech,
+  labelOf,
   type ModelId,
+  NO_SPEECH,
+  UNSURE,
 } from '@undertone/contract';
 import { resultOf } from '@undertone/server/prediction';
 import { type Command, Option } from 'commander';
-import { bars, paint } from '../bars.ts';
-import { Batch, printable } from '../batch.ts';
-import { findRecordings } from '../files.ts';
-import { inOrder } from '../in-order.ts';
+import { bars, paint, percent } from '../bars.ts';
+import { Batch, inOrder, printable } from '../batch.ts';
+import { explainReading, findRecordings } from '../files.ts';
 import { addOutputFlags, Output, type OutputFlags } from '../output.ts';
 import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';
-import { NO_SPEECH, UNSURE } from '../words.ts';
 
 const MORE = `
-A recording is 4 to 10 seconds long, about one sentence: WAV always, other formats where ffmpeg is installed. \`-\` reads
-standard input. For longer recordings there is \`undertone upload\`.
+A recording is 4 to 10 seconds long, about one sentence: WAV always, other formats if ffmpeg is installed. \`-\` reads standard
+input. Use \`undertone upload\` for longer recordings.
 
-A folder stands for all recordings in it and in the folders below it: one bar for the whole, a line for each file, and a table in
-the end. --csv and --jsonl print rows instead; with --output they go to a file, and --resume then skips the files that are in it.
+A folder means all recordings in it and in its subfolders: one progress bar, a line for each file, and a table at the end. --csv
+and --jsonl print rows instead. With --output the rows go to a file, and --resume skips the files that it already has.
 
 With --jsonl each line has file, seconds, speech_seconds, speech, main_emotion, confidence and all_predictions, or file and error.
-In CSV the emotion of a recording without speech is "${NO_SPEECH}". When some of the files could not be classified the exit code is
-3, when none could, 1; the others are classified all the same.
+In CSV the emotion of a recording without speech is "${NO_SPEECH}". A file that fails does not stop the others: the exit code is 3
+if some files failed, 1 if all did.
 
 Examples:
   undertone classify voice.wav
@@ -37,16 +38,16 @@ Examples:
   undertone classify recordings/ --output emotions.csv --resume
   undertone classify --jsonl *.wav | jq -r '[.file, .main_emotion] | @tsv'`;
 
-const LONGER = 'For longer recordings use `undertone upload`: it gives an emotion for every 5 seconds.';
+const LONGER = 'Use `undertone upload` for longer recordings: it gives an emotion for every 5 seconds.';
 
 interface Answer {
   readonly file: string;
   readonly seconds: number;
-  readonly speechSeconds: number;
+  readonly speech_seconds: number;
   readonly result: DiscreteResult;
 }
 
-interface Refusal {
+interface Failure {
   readonly file: string;
   readonly error: unknown;
 }
@@ -59,13 +60,13 @@ interface Flags extends OutputFlags {
 export function addClassify(program: Command): void {
   const command = program
     .command('classify')
-    .summary('classify recordings now, without a server')
+    .summary('classify short recordings without a server')
     .description('Classifies short recordings on this machine, without a server.')
     .argument('<path...>', 'recordings of 4 to 10 seconds, or folders of them')
     .addOption(modelFlag())
     .addOption(new Option('--csv', 'a row for each file as CSV').conflicts(['jsonl', 'json']))
-    .option('--jsonl', 'one JSON object a line instead of bars')
-    .option('--json', 'the same as --jsonl');
+    .option('--jsonl', 'one JSON object per line instead of bars')
+    .option('--json', 'same as --jsonl');
   addOutputFlags(command)
     .addOption(settingFlag('weights'))
     .addOption(settingFlag('modelsDir'))
@@ -84,9 +85,9 @@ export function addClassify(program: Command): void {
     });
 }
 
-/** Tells what came of each file, and in the end of all of them. */
+/** Prints the result of each file, and a summary at the end. */
 interface Reporter {
-  tell(answer: Answer | Refusal): Promise<void>;
+  report(answer: Answer | Failure): Promise<void>;
   end(skipped: number): void;
 }
 
@@ -104,7 +105,7 @@ async function classifyAll(
   try {
     checkModel(classifier, model);
     const answers = inOrder(files, workers, (file) => classify(file, classifier, model));
-    for await (const answer of answers) await reporter.tell(answer);
+    for await (const answer of answers) await reporter.report(answer);
     reporter.end(skipped);
   } finally {
     await classifier.close();
@@ -115,10 +116,10 @@ function reporterFor(files: readonly string[], isFolder: boolean, output: Output
   if (isFolder || (output && !output.isStdout)) return batchReporter(files, output);
   let failed = 0;
   return {
-    async tell(answer) {
+    async report(answer) {
       if ('error' in answer) failed++;
       if (output) await write(output, answer);
-      // What failed is no row of CSV, so it is said beside it.
+      // A failure has no row in CSV: it goes to standard error.
       if (!output || ('error' in answer && output.isCsv)) printBars(answer);
     },
     end() {
@@ -130,37 +131,35 @@ function reporterFor(files: readonly string[], isFolder: boolean, output: Output
 function batchReporter(files: readonly string[], output: Output | undefined): Reporter {
   const batch = new Batch('Classifying', files.length);
   return {
-    async tell(answer) {
+    async report(answer) {
       if (output) await write(output, answer);
       if ('error' in answer) return batch.fail(answer.file, answer.error);
-      const label = labelOf(answer);
+      const label = answerLabel(answer);
       if (!output) batch.print(process.stdout, line(answer, label));
       batch.succeed(answer.file, [label]);
     },
-    end: (skipped) => batch.end(output?.isStdout ? process.stderr : process.stdout, 'files', skipped),
+    end: (skipped) => batch.end(output?.isStdout ? process.stderr : process.stdout, 'file', skipped),
   };
 }
 
-/** What a recording is counted as: its emotion when that is sure, and otherwise why it is none. */
-function labelOf({ speechSeconds, result }: Answer): string {
-  if (speechSeconds < MIN_SPEECH_SECONDS) return NO_SPEECH;
-  return result.confidence < ADVISED_MIN_CONFIDENCE ? UNSURE : result.main_emotion;
+function answerLabel({ speech_seconds, result: { main_emotion: emotion, confidence } }: Answer): string {
+  return labelOf({ emotion, confidence, speech_seconds });
 }
 
 function line({ file, result }: Answer, label: string): string {
-  const percent = label === NO_SPEECH ? '' : ` ${(result.confidence * 100).toFixed(1).padStart(5)} %`;
-  return `${label.padEnd(9)}${percent || ' '.repeat(8)}  ${printable(file)}`;
+  const confidence = label === NO_SPEECH ? '' : percent(result.confidence);
+  return `${label.padEnd(9)} ${confidence.padStart(7)}  ${printable(file)}`;
 }
 
-function write(output: Output, answer: Answer | Refusal): Promise<void> {
+function write(output: Output, answer: Answer | Failure): Promise<void> {
   if ('error' in answer) {
     return output.write({ file: answer.file, error: errorAsJson(answer.error) }, [], []);
   }
   const { file, result } = answer;
   const { main_emotion, confidence, all_predictions } = result;
   const seconds = round(answer.seconds);
-  const speech_seconds = round(answer.speechSeconds);
-  const speech = answer.speechSeconds >= MIN_SPEECH_SECONDS;
+  const speech_seconds = round(answer.speech_seconds);
+  const speech = hasSpeech(answer);
   const emotion = speech ? main_emotion : NO_SPEECH;
   return output.write(
     { file, seconds, speech_seconds, speech, ...result },
@@ -178,18 +177,19 @@ function checkModel({ catalog }: Classifier, model: ModelId): void {
   }
 }
 
-/** Never rejects: one bad file is no reason to drop the others. */
-async function classify(file: string, classifier: Classifier, model: ModelId): Promise<Answer | Refusal> {
+/** Never rejects, so that one bad file does not stop the others. */
+async function classify(file: string, classifier: Classifier, model: ModelId): Promise<Answer | Failure> {
   try {
     const clip = { kind: 'file', bytes: await readBytes(file) } as const;
     const { models, seconds, speechSeconds } = await classifier.classifyClip(clip);
-    return { file, seconds, speechSeconds, result: resultOf(models, model) };
+    const result = resultOf(models, model);
+    return { file, seconds, speech_seconds: speechSeconds, result };
   } catch (error) {
-    return { file, error: explainReading(error) };
+    return { file, error: withUploadHint(explainReading(error)) };
   }
 }
 
-/** The limit is kept while reading: a file may be a pipe, and a large one need not be read to its end. */
+/** Checks the limit while reading, because a pipe has no known size and a large file need not be read completely. */
 async function readBytes(file: string): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let left: number = DISCRETE_LIMITS.maxFileBytes;
@@ -204,20 +204,13 @@ async function readBytes(file: string): Promise<Uint8Array<ArrayBuffer>> {
 function tooLarge(): UserError {
   const mebibytes = DISCRETE_LIMITS.maxFileBytes / 1024 ** 2;
   return new UserError(
-    `The file is larger than ${mebibytes} MiB, so it cannot be 4 to 10 s of audio. ${LONGER}`,
+    `The file is larger than ${mebibytes} MiB, too large for 4 to 10 s of audio. ${LONGER}`,
   );
 }
 
-function explainReading(error: unknown): unknown {
-  if (error instanceof AudioError && error.code === 'audio_too_long') {
-    return new AudioError(error.code, `${error.message} ${LONGER}`, error.figures);
-  }
-  const reasons: Record<string, string> = {
-    ENOENT: 'There is no such file.',
-    EACCES: 'You may not read this file.',
-  };
-  const reason = reasons[(error as NodeJS.ErrnoException).code ?? ''];
-  return reason === undefined ? error : new UserError(reason, { cause: error });
+function withUploadHint(error: unknown): unknown {
+  if (!(error instanceof AudioError) || error.code !== 'audio_too_long') return error;
+  return new AudioError(error.code, `${error.message} ${LONGER}`, error.figures);
 }
 
 function errorAsJson(error: unknown) {
@@ -225,20 +218,20 @@ function errorAsJson(error: unknown) {
   return error instanceof AudioError ? { code: error.code, detail, ...error.figures } : { detail };
 }
 
-function printBars(answer: Answer | Refusal): void {
+function printBars(answer: Answer | Failure): void {
   const name = printable(answer.file);
   if ('error' in answer) {
     process.stderr.write(`undertone: ${name}: ${explain(answer.error)}\n`);
     return;
   }
-  const { seconds, speechSeconds, result } = answer;
-  const length = `${seconds.toFixed(1)} s, ${speechSeconds.toFixed(1)} s of it speech`;
+  const { seconds, speech_seconds, result } = answer;
+  const length = `${seconds.toFixed(1)} s, ${speech_seconds.toFixed(1)} s of speech`;
   const lines = [`${paint('bold', name)}  ${paint('dim', length)}`];
   lines.push(...bars(result.all_predictions).map((bar) => `  ${bar}`));
-  if (speechSeconds < MIN_SPEECH_SECONDS) {
-    lines.push('  No speech: there is no emotion to tell.');
-  } else if (result.confidence < ADVISED_MIN_CONFIDENCE) {
-    lines.push(`  No emotion stands out: treat answers under ${ADVISED_MIN_CONFIDENCE * 100} % as none.`);
+  const label = answerLabel(answer);
+  if (label === NO_SPEECH) lines.push('  No speech, so there is no emotion.');
+  if (label === UNSURE) {
+    lines.push(`  Unsure: ignore answers below ${ADVISED_MIN_CONFIDENCE * 100} %.`);
   }
   process.stdout.write(`${lines.join('\n')}\n`);
 }

@@ -1,4 +1,4 @@
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, type Option } from 'commander';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -8,55 +8,53 @@ Examples:
   source <(undertone completion zsh)     in ~/.zshrc
   undertone completion fish | source     in ~/.config/fish/config.fish
 
-It completes the command \`undertone\`: in a clone that is in node_modules/.bin, which has to be in your PATH.`;
+It completes the command \`undertone\`. In a clone, add node_modules/.bin to your PATH first.`;
 
 export function addCompletion(program: Command): void {
   program
     .command('completion')
-    .summary('print a script that completes commands and flags in your shell')
-    .description(
-      'Prints a script for your shell. It completes commands, flags and the values of flags that have a few.',
-    )
+    .summary('print a completion script for your shell')
+    .description('Prints a script that completes commands, flags and their values in your shell.')
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText('after', MORE)
     .action((shell: (typeof SHELLS)[number]) => {
-      process.stdout.write(shell === 'fish' ? forFish(program) : forBash(program, shell === 'zsh'));
+      const commands = commandsOf(program, []);
+      process.stdout.write(shell === 'fish' ? forFish(commands) : forBash(commands, shell === 'zsh'));
     });
 }
 
-/** What can follow the words so far: `''` is the beginning, `keys create` a command in a command. */
-function choicesOf(program: Command): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  const visit = (command: Command, path: string) => {
-    const flags = command.options.flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
-    const commands = command.commands.map((inner) => inner.name());
-    const values = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-    found.set(path, [...commands, ...values, ...flags, '--help']);
-    for (const inner of command.commands) visit(inner, `${path} ${inner.name()}`.trim());
-  };
-  visit(program, '');
-  return found;
+type PathAndCommand = readonly [path: readonly string[], command: Command];
+
+/** Every command with the words that lead to it: none for the program, then `keys`, `keys create`. */
+function commandsOf(command: Command, path: readonly string[]): PathAndCommand[] {
+  const inner = command.commands.flatMap((child) => commandsOf(child, [...path, child.name()]));
+  return [[path, command], ...inner];
 }
 
-/** Flags whose values are a few words. */
-function valuesOf(program: Command): Map<string, readonly string[]> {
-  const all = [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)];
-  const options = all.flatMap(({ options }) => options);
-  return new Map(options.flatMap(({ long, argChoices }) => (long && argChoices ? [[long, argChoices]] : [])));
+function flagsOf({ options }: Command): (Option & { long: string })[] {
+  return options.filter((option): option is Option & { long: string } => !option.hidden && !!option.long);
 }
 
-function forBash(program: Command, inZsh: boolean): string {
-  const values = [...valuesOf(program)].map(([flag, words]) => `    ${flag}) words='${words.join(' ')}' ;;`);
-  const choices = [...choicesOf(program)]
-    .toSorted(([a], [b]) => b.length - a.length) // the most particular first
-    .map(([path, words]) => `    '${path}'*) words='${words.join(' ')}' ;;`);
+/** One `case` for each flag with a value and for each command, longest path first. Without words the shell offers files. */
+function forBash(all: readonly PathAndCommand[], inZsh: boolean): string {
+  const deepestFirst = all.toSorted(([a], [b]) => b.length - a.length);
+  const cases = deepestFirst.flatMap(([path, command]) => {
+    const pattern = `'${path.join(' ')}'*`;
+    const flags = flagsOf(command);
+    const names = command.commands.map((child) => child.name());
+    const choices = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+    const words = [...names, ...choices, ...flags.map(({ long }) => long), '--help'];
+    return [
+      ...flags
+        .filter(({ required }) => required)
+        .map(({ long, argChoices = [] }) => `    ${pattern}' ${long}') words='${argChoices.join(' ')}' ;;`),
+      `    ${pattern}) words='${words.join(' ')}' ;;`,
+    ];
+  });
   return `${inZsh ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_undertone() {
   local words=''
-  case "\${COMP_WORDS[COMP_CWORD-1]}" in
-${values.join('\n')}
-  esac
-  [ -n "$words" ] || case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
-${choices.join('\n')}
+  case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
+${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -64,26 +62,20 @@ complete -o default -F _undertone undertone
 `;
 }
 
-function forFish(program: Command): string {
+function forFish(all: readonly PathAndCommand[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
-  const flagsOf = (command: Command, condition: string) =>
-    command.options.flatMap(({ long, hidden, description, argChoices }) =>
-      long && !hidden
-        ? [
-            `complete -c undertone -n ${quoted(condition)} -l ${long.slice(2)} -d ${quoted(description)}` +
-              (argChoices ? ` -x -a ${quoted(argChoices.join(' '))}` : ''),
-          ]
-        : [],
-    );
-  const lines = program.commands.flatMap((command) => {
-    const seen = `__fish_seen_subcommand_from ${command.name()}`;
+  const lines = all.flatMap(([path, command]) => {
+    const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`).join('; and ');
+    const rule = `complete -c undertone -n ${quoted(seen || '__fish_use_subcommand')}`;
+    const names = command.commands.map((child) => [child.name(), child.summary()] as const);
+    const choices = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
     return [
-      `complete -c undertone -n __fish_use_subcommand -f -a ${command.name()} -d ${quoted(command.summary())}`,
-      ...flagsOf(command, seen),
-      ...command.commands.flatMap((inner) => [
-        `complete -c undertone -n ${quoted(seen)} -f -a ${inner.name()} -d ${quoted(inner.summary())}`,
-        ...flagsOf(inner, `${seen}; and __fish_seen_subcommand_from ${inner.name()}`),
-      ]),
+      ...names.map(([name, summary]) => `${rule} -f -a ${name} -d ${quoted(summary)}`),
+      ...choices.map((choice) => `${rule} -f -a ${choice}`),
+      ...flagsOf(command).map(({ long, description, argChoices }) => {
+        const values = argChoices ? ` -x -a ${quoted(argChoices.join(' '))}` : '';
+        return `${rule} -l ${long.slice(2)} -d ${quoted(description)}${values}`;
+      }),
     ];
   });
   return `${lines.join('\n')}\n`;

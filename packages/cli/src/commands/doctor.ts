@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { paint } from '../bars.ts';
+import { countOf } from '../batch.ts';
 import { CHECKED_SETTINGS, CHECKS } from '../checks.ts';
-import type { Finding } from '../finding.ts';
 import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
+import type { Finding } from '../store-checks.ts';
 
 const MORE = `
-Each line says ok, warning or error, and how to fix what is wrong. An error makes the exit code 1. Nothing is changed on the
-machine. PostgreSQL and S3 are asked only where SERVICE_DATABASE_URL and SERVICE_S3_BUCKET name them; in the bucket two small
-objects are made and erased.`;
+Each line says ok, warning or error, and how to fix the problem. The exit code is 1 if there is an error. Nothing is changed on
+this machine. PostgreSQL and S3 are checked only if SERVICE_DATABASE_URL and SERVICE_S3_BUCKET are set; the check writes two small
+objects to the bucket and deletes them.`;
 
 const COLOURS = { ok: 'green', warning: 'yellow', error: 'red' } as const;
 const STATE_WIDTH = 9;
@@ -16,8 +17,10 @@ const NAME_WIDTH = 13;
 export function addDoctor(program: Command): void {
   const command = program
     .command('doctor')
-    .summary('check this machine, and say how to fix what is missing')
-    .description('Checks whether this machine has what the server needs, and says how to fix what it lacks.')
+    .summary('check this machine, and say how to fix it')
+    .description(
+      'Checks whether this machine is ready to run the server, and says how to fix what is missing.',
+    )
     .addHelpText('after', MORE);
   for (const name of CHECKED_SETTINGS) command.addOption(settingFlag(name));
   command.action(async () => {
@@ -30,8 +33,7 @@ export function addDoctor(program: Command): void {
       print(name, finding);
     }
     if (errors > 0) process.exitCode = 1;
-    const last =
-      errors === 0 ? 'Ready: `undertone serve`.' : `Fix ${errors} problem${errors === 1 ? '' : 's'} first.`;
+    const last = errors === 0 ? 'Ready: `undertone serve`.' : `Fix ${countOf(errors, 'problem')} first.`;
     process.stdout.write(`\n${last}\n`);
   });
 }

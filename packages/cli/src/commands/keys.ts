@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyRecord, KeyStore } from '@undertone/server';
 import { type Command, InvalidArgumentError } from 'commander';
+import { alignColumns } from '../bars.ts';
 import { explainStorage } from '../checks.ts';
 import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
 import { UserError } from '../user-error.ts';
 
 const MORE = `
-A running server with the same data folder accepts a new key at once, and refuses a revoked one within a minute.
+A running server with the same data folder accepts a new key immediately and rejects a revoked one within a minute.
 
 Examples:
   undertone keys create laptop
@@ -26,12 +27,12 @@ export function addKeys(program: Command): void {
 
   const create = keys
     .command('create')
-    .summary('create a key and print it, this once')
-    .description('Creates a key. The key alone goes to standard output; it cannot be shown again.')
-    .argument('[name]', 'what you will know the key by', 'unnamed')
+    .summary('create a key and print it once')
+    .description('Creates a key and prints it to standard output. It cannot be shown again.')
+    .argument('[name]', 'your name for the key', 'unnamed')
     .option(
       '--expires <when>',
-      'in 30d, 12h, 45m or 2w, or on a date such as 2030-01-31 (never)',
+      'after 30d, 12h, 45m or 2w, or on a date such as 2030-01-31 (default: never)',
       parseExpiry,
     )
     .addOption(settingFlag('dataDir'))
@@ -39,34 +40,34 @@ export function addKeys(program: Command): void {
 
   const list = keys
     .command('list')
-    .summary('list the keys, revoked and expired ones too')
-    .description('Lists the keys, newest first. The keys themselves are not stored, only their hashes.')
-    .option('--json', 'one JSON object a line')
+    .summary('list all keys, including revoked and expired ones')
+    .description('Lists the keys, newest first. Only their hashes are stored, so the keys are not shown.')
+    .option('--json', 'one JSON object per line')
     .addOption(settingFlag('dataDir'))
     .action(({ json = false }: { json?: boolean }) => listKeys(list, json));
 
   const revoke = keys
     .command('revoke')
     .summary('revoke a key')
-    .description('Revokes a key for good. Its unfinished requests and upload URLs end with it.')
+    .description('Revokes a key permanently, and cancels its unfinished requests and upload URLs.')
     .argument('<name-or-id>', 'as `undertone keys list` shows it')
     .addOption(settingFlag('dataDir'))
     .action((nameOrId: string) => revokeKey(revoke, nameOrId));
 }
 
-/** Exported for its tests, which bring a clock. */
+/** Exported for tests, which pass the time. */
 export function parseExpiry(text: string, _previous?: unknown, now = Date.now()): Date {
   const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   const at =
     count === undefined ? parseDate(text) : new Date(now + Number(count) * (UNITS[unit] ?? Number.NaN));
   if (Number.isNaN(at.getTime())) {
-    throw new InvalidArgumentError('Give a time such as 30d, 12h, 45m or 2w, or a date such as 2030-01-31.');
+    throw new InvalidArgumentError('Use a time such as 30d, 12h, 45m or 2w, or a date such as 2030-01-31.');
   }
   if (at.getTime() <= now) throw new InvalidArgumentError(`That is in the past: ${minute(at)}.`);
   return at;
 }
 
-/** A date is midnight in UTC. JavaScript would take February 31 for March 3. */
+/** A date is midnight in UTC. February 31 is refused; JavaScript would read it as March 3. */
 function parseDate(text: string): Date {
   const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
   const exists = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
@@ -75,7 +76,7 @@ function parseDate(text: string): Date {
 
 async function createKey(command: Command, name: string, expiresAt: Date | undefined): Promise<void> {
   if (!/^[^\p{C}]{1,100}$/u.test(name)) {
-    throw new UserError('The name of a key must have 1 to 100 printable characters.');
+    throw new UserError('A key name must have 1 to 100 printable characters.');
   }
   const { key, record, place } = await withKeys(command, async (store, place) => ({
     ...(await store.create(name, expiresAt && { expiresAt })),
@@ -83,7 +84,7 @@ async function createKey(command: Command, name: string, expiresAt: Date | undef
   }));
   const end = record.expiresAt ? `It expires on ${minute(record.expiresAt)}.` : 'It does not expire.';
   process.stderr.write(
-    `Created the key "${record.name}" with the id ${record.id} in ${place}. ${end}\n` +
+    `Created the key "${record.name}" with ID ${record.id} in ${place}. ${end}\n` +
       'Copy it now: only its hash is stored, so it cannot be shown again.\n',
   );
   process.stdout.write(`${key}\n`);
@@ -95,7 +96,7 @@ async function listKeys(command: Command, json: boolean): Promise<void> {
     for (const record of records) process.stdout.write(`${JSON.stringify(asJson(record))}\n`);
   } else if (records.length === 0) {
     const { dataDir } = readFlags(command, ['dataDir']);
-    process.stdout.write(`There are no keys in ${dataDir}. \`undertone keys create\` makes one.\n`);
+    process.stdout.write(`There are no keys in ${dataDir}. Create one with \`undertone keys create\`.\n`);
   } else {
     process.stdout.write(table(records));
   }
@@ -105,22 +106,22 @@ async function revokeKey(command: Command, nameOrId: string): Promise<void> {
   const unknown = { why: 'unknown' } as const;
   const outcome = await withKeys(command, (store) => store.revoke(nameOrId), unknown);
   if ('revoked' in outcome) {
-    process.stdout.write(`Revoked the key "${outcome.revoked.name}" with the id ${outcome.revoked.id}.\n`);
+    process.stdout.write(`Revoked the key "${outcome.revoked.name}" with ID ${outcome.revoked.id}.\n`);
     return;
   }
   if (outcome.why === 'ambiguous') {
     const records = await withKeys(command, (store) => store.list());
     const ids = records.filter((record) => record.name === nameOrId && stateOf(record) === 'active');
     throw new UserError(
-      `${ids.length} active keys have the name "${nameOrId}". Revoke one by its id: ${ids.map(({ id }) => id).join(', ')}.`,
+      `${ids.length} active keys are named "${nameOrId}". Revoke one by its ID: ${ids.map(({ id }) => id).join(', ')}.`,
     );
   }
   throw new UserError(
-    `There is no active key with the id or name "${nameOrId}". \`undertone keys list\` shows those there are.`,
+    `There is no active key with the ID or name "${nameOrId}". List the keys with \`undertone keys list\`.`,
   );
 }
 
-/** With `fallback`, a folder that has no keys is left as it is: it may only be mistyped. */
+/** With `fallback`, no database is created in a folder without one: its name may be mistyped. */
 async function withKeys<T>(
   command: Command,
   work: (keys: KeyStore, place: string) => Promise<T>,
@@ -162,18 +163,13 @@ function asJson(record: KeyRecord) {
 }
 
 function table(records: readonly KeyRecord[]): string {
-  const rows = [
+  return alignColumns([
     ['ID', 'NAME', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'],
     ...records.map((record) => {
       const { id, name, createdAt, lastUsedAt, expiresAt } = record;
       return [id, name, ...[createdAt, lastUsedAt, expiresAt].map(minute), stateOf(record)];
     }),
-  ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join('');
+  ]);
 }
 
 function minute(date: Date | null): string {

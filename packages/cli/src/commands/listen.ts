@@ -1,25 +1,27 @@
 import { createReadStream } from 'node:fs';
 import {
   formatTimestamp,
-  MIN_SPEECH_SECONDS,
+  hasSpeech,
+  labelOf,
   type ModelId,
+  NO_SPEECH,
   SAMPLE_RATE,
   STREAM_ENCODINGS,
   STREAM_LIMITS,
 } from '@undertone/contract';
 import type { EmotionStream, StreamPrediction } from '@undertone/sdk';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { addServerFlags, connect, writeStatus } from '../client.ts';
+import { explainReading } from '../files.ts';
 import { inRealTime, type LiveAudio, openLiveAudio, type RawFlags } from '../live-audio.ts';
-import { modelFlag } from '../settings-flags.ts';
-import { labelOf, row, sign } from '../timeline.ts';
+import { modelFlag, wholeNumber } from '../settings-flags.ts';
+import { row, sign } from '../timeline.ts';
 import { UserError } from '../user-error.ts';
-import { NO_SPEECH } from '../words.ts';
 
 const MORE = `
-A file is played at the speed of speech; \`-\`, or nothing, is standard input, heard as it comes. WAV says itself what it is; for
-raw samples give --rate, --encoding or --channels. The key is read from SERVICE_API_KEY. There is a row for the last 5 seconds
-at every interval, on standard output; on a terminal a line below them goes with the time. Ctrl-C ends it, with what is left.
+A file is sent at the speed of speech. \`-\`, or no argument, reads standard input as it arrives. WAV files describe their own
+format; for raw samples give --rate, --encoding or --channels. The key is read from SERVICE_API_KEY. Each interval prints a row for
+the last 5 seconds to standard output; on a terminal a status line shows the elapsed time. Ctrl-C stops and prints the final result.
 
 Examples:
   undertone listen talk.wav
@@ -39,12 +41,12 @@ export function addListen(program: Command): void {
   const { min, max, default: interval } = STREAM_LIMITS.intervalSeconds;
   const command = program
     .command('listen')
-    .summary('hear a recording or a microphone live')
-    .description('Plays a recording, or standard input, through the server as live audio.')
+    .summary('classify a recording or a microphone live')
+    .description('Streams a recording, or standard input, to the server as live audio.')
     .argument('[file]', 'a WAV file, raw samples, or - for standard input', '-')
     .addOption(modelFlag())
     .addOption(
-      new Option('--interval <seconds>', 'seconds between two answers')
+      new Option('--interval <seconds>', 'seconds between answers')
         .argParser(wholeNumber(min, max))
         .default(interval),
     )
@@ -55,17 +57,17 @@ export function addListen(program: Command): void {
     )
     .addOption(new Option('--encoding <encoding>', 'encoding of raw samples').choices([...STREAM_ENCODINGS]))
     .addOption(
-      new Option('--channels <count>', 'channels of raw samples, each heard apart').argParser(
+      new Option('--channels <count>', 'channels of raw samples, each analysed separately').argParser(
         wholeNumber(1, STREAM_LIMITS.maxChannels),
       ),
     )
-    .option('--json', 'one JSON object a line instead of bars');
+    .option('--json', 'one JSON object per line instead of bars');
   addServerFlags(command)
     .addHelpText('after', MORE)
     .action(async (file: string, { model, interval, json = false, rate, encoding, channels }: Flags) => {
       if (file === '-' && process.stdin.isTTY) {
         throw new UserError(
-          'Nothing is piped in. Name a file, or: `arecord -q -f S16_LE -r 16000 | undertone listen -`.',
+          'There is no input. Name a file, or pipe audio in: `arecord -q -f S16_LE -r 16000 | undertone listen -`.',
         );
       }
       const client = connect(command);
@@ -76,11 +78,11 @@ export function addListen(program: Command): void {
         const stream = client.stream({ ...audio.format, model, interval });
         process.once('SIGINT', () => void stream.end());
         const live = new LiveLine();
-        // When the stream has ended, nobody needs the rest of the input.
+        // Once the stream has ended, the rest of the input is not needed.
         const shown = show(stream, audio, json, live).finally(() => input.destroy());
         await Promise.all([play(audio, stream, file !== '-', live), shown]);
       } catch (error) {
-        throw explainReading(error, file);
+        throw explainReading(error, `${file}: `);
       } finally {
         writeStatus('');
         input.destroy();
@@ -88,18 +90,18 @@ export function addListen(program: Command): void {
     });
 }
 
-/** Until there is no more, or nobody listens any more. */
+/** Sends the audio until the input or the stream ends. */
 async function play(audio: LiveAudio, stream: EmotionStream, paced: boolean, live: LiveLine): Promise<void> {
   let written = 0;
   try {
-    for await (const piece of paced ? inRealTime(audio) : audio.pieces) {
-      await stream.write(piece);
-      written += piece.length;
+    for await (const chunk of paced ? inRealTime(audio) : audio.chunks) {
+      await stream.write(chunk);
+      written += chunk.length;
       live.at(written / audio.bytesPerSecond);
     }
     await stream.end();
   } catch (error) {
-    if (stream.ended) return; // Ctrl-C, or the reason is told where it is read.
+    if (stream.ended) return; // After Ctrl-C, or an error that the reading side throws.
     stream.close();
     throw error;
   }
@@ -113,19 +115,16 @@ async function show(
 ): Promise<void> {
   for await (const prediction of stream) {
     const { t, channel, confidence } = prediction;
-    const who = format.channels > 1 ? `${channel === 0 ? 'left ' : 'right'} ` : '';
+    const side = format.channels > 1 ? `${channel === 0 ? 'left ' : 'right'} ` : '';
     writeStatus('');
-    const line = row({ name: t.padStart(6), channel: undefined, heard: heardIn(prediction), confidence });
-    process.stdout.write(`${json ? JSON.stringify(prediction) : who + line}\n`);
-    live.heard(prediction);
+    const emotion = hasSpeech(prediction) ? prediction.main_emotion : NO_SPEECH;
+    const line = row({ name: t.padStart(6), emotion, confidence });
+    process.stdout.write(`${json ? JSON.stringify(prediction) : side + line}\n`);
+    live.add(prediction);
   }
 }
 
-function heardIn({ main_emotion, speech_seconds }: StreamPrediction) {
-  return speech_seconds < MIN_SPEECH_SECONDS ? NO_SPEECH : main_emotion;
-}
-
-/** The time, and every emotion so far as a strip. */
+/** The status line: elapsed time, and all emotions so far as a strip. */
 class LiveLine {
   #seconds = 0;
   readonly #cells: string[] = [];
@@ -136,32 +135,14 @@ class LiveLine {
     this.#draw();
   }
 
-  heard(prediction: StreamPrediction): void {
-    this.#cells.push(sign(labelOf({ heard: heardIn(prediction), confidence: prediction.confidence })));
+  add(prediction: StreamPrediction): void {
+    this.#cells.push(sign(labelOf({ ...prediction, emotion: prediction.main_emotion })));
     this.#draw();
   }
 
   #draw(): void {
     const time = formatTimestamp(this.#seconds).padStart(6);
-    const room = (process.stderr.columns ?? DEFAULT_COLUMNS) - time.length - 3;
-    writeStatus(`${time}  ${this.#cells.slice(-room).join('') || 'listening'}`);
+    const width = (process.stderr.columns ?? DEFAULT_COLUMNS) - time.length - 3;
+    writeStatus(`${time}  ${this.#cells.slice(-width).join('') || 'listening'}`);
   }
-}
-
-function explainReading(error: unknown, file: string): unknown {
-  const reasons: Record<string, string> = {
-    ENOENT: 'There is no such file.',
-    EISDIR: 'This is a folder.',
-    EACCES: 'You may not read this file.',
-  };
-  const reason = reasons[(error as NodeJS.ErrnoException).code ?? ''];
-  return reason === undefined ? error : new UserError(`${file}: ${reason}`);
-}
-
-function wholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
-  };
 }

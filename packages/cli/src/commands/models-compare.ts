@@ -3,22 +3,23 @@ import { availableParallelism } from 'node:os';
 import { Classifier, readCatalog } from '@undertone/classifier';
 import type { ModelId } from '@undertone/contract';
 import type { Command } from 'commander';
-import { barOf, paint } from '../bars.ts';
+import { barOf, paint, percent } from '../bars.ts';
+import { inOrder } from '../batch.ts';
+import { writeStatus } from '../client.ts';
+import { classifyFile } from '../compare/classify-file.ts';
 import { findLabelled, type Labelled } from '../compare/labelled.ts';
-import { listen } from '../compare/listen.ts';
-import { draw } from '../compare/picture.ts';
-import { type Judged, type Scores, score } from '../compare/scores.ts';
-import { inOrder } from '../in-order.ts';
+import { draw } from '../compare/plot.ts';
+import { type Prediction, type Scores, score } from '../compare/scores.ts';
 import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';
 
 const MORE = `
-The recordings lie in folders named by emotion (angry/1.wav, sad/2.wav), or a CSV with the columns path and emotion lists them;
-other usual names (anger, joy, calm, fear, ...) are understood. They may have any length: up to 10 s are heard at once, of
-longer ones the mean of equal parts counts. A model is measured on the recordings whose emotion it knows.
+Put the recordings into folders named by emotion (angry/1.wav, sad/2.wav), or list them in a CSV with the columns path and
+emotion. Other common names (anger, joy, calm, fear, ...) work too. Recordings may have any length: longer ones are split into
+equal parts of at most 10 s, and the mean counts. A model is measured only on the emotions it knows.
 
-UAR is the unweighted average recall. The calibration error is how far the confidences are off on average, in ten bins; where
-confidence minus accuracy is above zero, a model is too sure of itself.
+UAR is the unweighted average recall. The calibration error is the average distance between confidence and accuracy, in ten bins.
+If confidence minus accuracy is above zero, the model is overconfident.
 
 Examples:
   undertone models compare recordings/
@@ -30,13 +31,11 @@ type Compared = Map<string, Map<string, Scores>>;
 export function addCompare(models: Command): void {
   const command = models
     .command('compare')
-    .summary('measure every set of weights on labelled recordings of your own')
-    .description(
-      'Measures every set of weights on labelled recordings of your own: how to choose between them.',
-    )
-    .argument('<folder>', 'a folder of folders named by emotion, or a CSV')
+    .summary('measure every set of weights on your own labelled recordings')
+    .description('Measures every set of weights on your own labelled recordings, to help you choose one.')
+    .argument('<folder>', 'a folder with subfolders named by emotion, or a CSV')
     .addOption(modelFlag())
-    .option('--picture <file>', 'also draw confusion and calibration as an SVG')
+    .option('--picture <file>', 'also write a plot of confusion and calibration as SVG')
     .option('--json', 'all scores as JSON')
     .addOption(settingFlag('modelsDir'))
     .addHelpText('after', MORE)
@@ -49,7 +48,7 @@ export function addCompare(models: Command): void {
       }
       process.stdout.write(`${options.json ? asJson(compared) : describe(compared, options.model)}\n`);
       if (options.picture !== undefined && !options.json)
-        process.stdout.write(`\nDrawn in ${options.picture}\n`);
+        process.stdout.write(`\nPlot written to ${options.picture}\n`);
     });
 }
 
@@ -63,19 +62,23 @@ async function compare(labelled: readonly Labelled[], modelsDir: string | undefi
     if (workers === 0) break;
     const classifier = await Classifier.start({ weights, workers, ...(modelsDir && { modelsDir }) });
     try {
-      const judged: { meant: Labelled['emotion']; models: Record<string, Record<string, number>> }[] = [];
+      const answers: { truth: Labelled['emotion']; models: Record<string, Record<string, number>> }[] = [];
       let done = 0;
-      const listened = inOrder(readable, workers + 1, async ({ file, emotion }) => {
-        const models = await listen(classifier, file).catch(
+      const classified = inOrder(readable, workers + 1, async ({ file, emotion }) => {
+        const models = await classifyFile(classifier, file).catch(
           (error: unknown) => void unreadable.set(file, error),
         );
-        progress(weights, ++done, readable.length);
-        return { meant: emotion, models };
+        const bar = barOf(++done / readable.length).padEnd(40, '·');
+        writeStatus(done === readable.length ? '' : `${weights} ${bar} ${done}/${readable.length}`);
+        return { truth: emotion, models };
       });
-      for await (const { meant, models } of listened) if (models) judged.push({ meant, models });
+      for await (const { truth, models } of classified) if (models) answers.push({ truth, models });
       const scores = catalog.models.map(({ id, emotions }) => {
-        const said = judged.map<Judged>(({ meant, models }) => ({ meant, said: models[id] ?? {} }));
-        return [id, score(emotions, said)] as const;
+        const predictions = answers.map<Prediction>(({ truth, models }) => ({
+          truth,
+          probabilities: models[id] ?? {},
+        }));
+        return [id, score(emotions, predictions)] as const;
       });
       compared.set(weights, new Map(scores));
     } finally {
@@ -84,15 +87,8 @@ async function compare(labelled: readonly Labelled[], modelsDir: string | undefi
   }
   for (const [file, error] of unreadable) process.stderr.write(`undertone: ${file}: ${explain(error)}\n`);
   if (unreadable.size > 0) process.exitCode = 1;
-  if (unreadable.size === labelled.length) throw new UserError('None of the recordings could be read.');
+  if (unreadable.size === labelled.length) throw new UserError('No recording could be read.');
   return compared;
-}
-
-/** A line that moves, on a terminal. */
-function progress(weights: string, done: number, total: number): void {
-  if (!process.stderr.isTTY) return;
-  const end = done === total ? '\r\x1b[K' : '';
-  process.stderr.write(`\r${weights} ${barOf(done / total).padEnd(40, '·')} ${done}/${total}${end}`);
 }
 
 function scoresOf(compared: Compared, model: ModelId): Map<string, Scores> {
@@ -134,13 +130,13 @@ function describeOne(name: string, { emotions, confusion, reliability }: Scores)
     ];
   });
   const bins = reliability.map(({ count, confidence, accuracy }) => {
-    const right = `${percent(confidence).padStart(8)} sure, ${percent(accuracy).padStart(8)} right`;
+    const right = `${percent(confidence).padStart(8)} confident, ${percent(accuracy).padStart(8)} correct`;
     return `  ${right}  ${barOf(accuracy).padEnd(40)}  ${count}`;
   });
   return [
-    `${paint('bold', name)}: of each emotion (row), per cent answered as ...`,
+    `${paint('bold', name)}: each emotion (row), per cent classified as`,
     ...table([['', ...emotions], ...rows]),
-    'How sure, and how often right:',
+    'Confidence and accuracy:',
     ...bins,
   ];
 }
@@ -152,8 +148,4 @@ function table(rows: readonly (readonly string[])[]): string[] {
   return rows.map((row) =>
     `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  ')}`.trimEnd(),
   );
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
 }

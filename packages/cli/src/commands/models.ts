@@ -2,21 +2,21 @@ import { type Catalog, type Figures, readCatalog, type WeightsEntry } from '@und
 import { DEFAULT_MODEL } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
-import { paint } from '../bars.ts';
+import { paint, percent } from '../bars.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
 import { addCompare } from './models-compare.ts';
 
-const NOTES = `The figures of each set of weights come from speakers of its own corpora: compare those side by side instead. All but meld are
-acted or read: everyday conversation (meld) is the weak side of every model, little better than chance.
+const NOTES = `Each set of weights was measured on speakers of its own corpora, so compare the weights side by side instead. All corpora except
+meld are acted or read: on everyday conversation (meld) every model is little better than chance.
 An answer says how a voice sounds, not what a person feels. In the EU it is unlawful to infer the emotions of people at work or in
 education, except for medical or safety reasons.`;
 
 const MORE = `
-UAR is the unweighted average recall: the mean, over the emotions, of how many recordings of each were recognised, all of
-speakers who are not in the training data. ECE (expected calibration error) is how far the confidences are off on average, on
-such speakers. docs/MODEL_CARD.md has all that was measured.
+UAR is the unweighted average recall: the share of recordings recognised, averaged over the emotions. ECE (expected calibration
+error) is the average distance between confidence and accuracy. Both are measured on speakers who are not in the training data.
+docs/MODEL_CARD.md has all measurements.
 
-\`undertone models compare FOLDER\` measures the weights on recordings of your own.
+\`undertone models compare FOLDER\` measures the weights on your own recordings.
 
 ${NOTES}`;
 
@@ -24,7 +24,7 @@ export function addModels(program: Command): void {
   const command = program
     .command('models')
     .summary('show the models, their accuracy and their licences')
-    .description('Shows the models, how well they did in tests, and the weights with their licences.')
+    .description('Shows the models with their accuracy, and the weights with their licences.')
     .option('--json', 'the whole catalogue as JSON')
     .addOption(settingFlag('modelsDir'))
     .addHelpText('after', MORE)
@@ -54,7 +54,7 @@ function describe(catalog: Catalog): string {
   ].join('\n');
 }
 
-/** Every set of weights on the corpora that all of them were measured on. */
+/** Compares the weights on the corpora that all of them were measured on. */
 function sideBySide({ models, weights }: Catalog): string[] {
   const names = Object.keys(weights);
   const table = (measured: 'new_speakers' | 'never_heard', title: string): string[] => {
@@ -74,7 +74,10 @@ function sideBySide({ models, weights }: Catalog): string[] {
   };
   const rows = [
     ...table('new_speakers', 'new speakers of corpora that all weights were trained on'),
-    ...table('never_heard', 'corpora never heard (weights trained on one: a shorter run without it)'),
+    ...table(
+      'never_heard',
+      'corpora never heard in training (weights trained on one: a shorter run without it)',
+    ),
   ];
   if (names.length < 2 || rows.length === 0) return [];
   return ['', `Side by side: UAR with ${models.map(({ id }) => id).join(' / ')}`, row('', names), ...rows];
@@ -96,6 +99,5 @@ function describeWeights(
 }
 
 function describeFigures({ uar, accuracy, macro_f1, ece, split }: Figures): string {
-  const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
   return `UAR ${percent(uar)}, accuracy ${percent(accuracy)}, macro F1 ${percent(macro_f1)}, ECE ${percent(ece)}  (${split})`;
 }

@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { countOf } from '../batch.ts';
 import { explainStorage } from '../checks.ts';
 import { readFlags, requireDatabaseUrl, settingFlag } from '../settings-flags.ts';
 import { UserError } from '../user-error.ts';
 
 const MORE = `
-Nothing in the data folder is changed, and what PostgreSQL has already stays as it is: it can be run again. Recordings that are
-not finished are not copied. To lose none of them, stop uploads, wait until \`undertone_asynch_requests\` has none that are
-uploading, queued or processing, stop the server, move, and start it with SERVICE_DATABASE_URL.
+The data folder is not changed, and existing rows in PostgreSQL are kept, so you can run it again. Unfinished recordings are not
+copied. To lose none: stop uploads, wait until \`undertone_asynch_requests\` shows none that are uploading, queued or processing,
+stop the server, run this command, and start the server with SERVICE_DATABASE_URL.
 
 Example:
   SERVICE_DATABASE_URL=postgres://user:password@host/name undertone move --data-dir .undertone`;
@@ -28,24 +29,20 @@ export function addMove(program: Command): void {
       const { DATABASE_FILE } = await import('@undertone/server/stores');
       if (!existsSync(join(dataDir, DATABASE_FILE))) {
         throw new UserError(
-          `There is no ${DATABASE_FILE} in ${dataDir}. Name the data folder with --data-dir.`,
+          `There is no ${DATABASE_FILE} in ${dataDir}. Set the data folder with --data-dir.`,
         );
       }
       const { moveToPostgres } = await import('@undertone/server/shared-stores');
       try {
         const { keys, requests, unfinished } = await moveToPostgres({ dataDir, url });
-        process.stdout.write(`Copied ${count(keys, 'key')} and ${count(requests, 'past request')}.\n`);
+        process.stdout.write(`Copied ${countOf(keys, 'key')} and ${countOf(requests, 'past request')}.\n`);
         if (unfinished > 0) {
           process.stderr.write(
-            `${count(unfinished, 'recording')} not finished yet: not copied. Let the server finish, then run this again.\n`,
+            `${countOf(unfinished, 'recording')} not copied, because not finished. Let the server finish, then run this again.\n`,
           );
         }
       } catch (error) {
         throw await explainStorage(error, dataDir, url);
       }
     });
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

@@ -8,11 +8,12 @@ const { env } = SETTINGS.apiKey;
 const SECRETS = WITHOUT_FLAG.map((name) => `  ${SETTINGS[name].env}  ${SETTINGS[name].description}`);
 
 const MORE = `
-By environment only, since other users of the machine can read command lines:
+Environment variables without a flag, because other users of the machine can read command lines:
 ${SECRETS.join('\n')}
 
-A flag overrides its environment variable. The first start makes a key, unless there is one already: on a
-terminal it is shown once, as part of a link to the page; otherwise it is in a file that the log names. Stop the server with Ctrl-C or SIGTERM: it finishes the requests in flight first; a second signal ends it at once.
+A flag overrides its environment variable. If there is no key, the first start creates one: on a terminal it is shown once, in a
+link to the page; otherwise it is written to a file that the log names. Stop the server with Ctrl-C or SIGTERM: it finishes
+requests in flight first. A second signal stops it immediately.
 
 Examples:
   undertone serve --port 9000
@@ -23,7 +24,7 @@ export function addServe(program: Command): void {
   const command = program
     .command('serve')
     .summary('run the server')
-    .description('Runs the server until it is told to stop.')
+    .description('Runs the server until Ctrl-C or SIGTERM.')
     .addHelpText('after', MORE);
   for (const name of FLAG_NAMES) command.addOption(settingFlag(name));
   command.action(async () => {
@@ -44,12 +45,12 @@ async function explainStart(
   const { code, syscall } = error as NodeJS.ErrnoException;
   const host = environment[SETTINGS.host.env];
   const port = environment[SETTINGS.port.env];
-  const another = 'choose another: SERVICE_PORT=9000 make serve, or --port 9000.';
+  const another = 'choose another port: SERVICE_PORT=9000 make serve, or --port 9000.';
   const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} is taken. Stop the program that has it, or ${another}`,
-    EACCES: `You may not listen on port ${port}. Ports under 1024 often need root; ${another}`,
-    EADDRNOTAVAIL: `This machine has no address ${host}. Choose one with --host; 0.0.0.0 is all of them.`,
-    ENOTFOUND: `There is no host named ${host}. Choose one with --host; 0.0.0.0 is all addresses of this machine.`,
+    EADDRINUSE: `Port ${port} is in use. Stop the program that uses it, or ${another}`,
+    EACCES: `You are not allowed to listen on port ${port}. Ports below 1024 often need root; ${another}`,
+    EADDRNOTAVAIL: `This machine does not have the address ${host}. Choose another with --host; 0.0.0.0 means all.`,
+    ENOTFOUND: `The host name ${host} is unknown. Choose another with --host; 0.0.0.0 means all addresses.`,
   };
   const reason = syscall === 'listen' || syscall === 'getaddrinfo' ? reasons[code ?? ''] : undefined;
   if (reason !== undefined) return new UserError(reason, { cause: error });

@@ -6,10 +6,10 @@ import { UserError } from '../user-error.ts';
 const TIMEOUT_MS = 15_000;
 
 const MORE = `
-\`undertone upload call.wav --webhook URL\` has the server tell that address when the result is there, by the Standard Webhooks
-specification (standardwebhooks.com). Its libraries verify the signature with the secret that \`undertone webhooks secret\` prints.
-The test event goes from this machine to the address: it shows that the address answers and verifies the signature. The server
-itself sends to https addresses, and to private ones only when SERVICE_WEBHOOK_PRIVATE allows it.
+After \`undertone upload call.wav --webhook URL\` the server notifies the URL when the result is ready, as the Standard Webhooks
+specification (standardwebhooks.com) defines. Its libraries verify the signature with the secret that \`undertone webhooks secret\`
+prints. The test event is sent from this machine, and shows that your receiver answers and accepts the signature. The server itself
+sends only to https addresses, and to private ones only if SERVICE_WEBHOOK_PRIVATE allows it.
 
 Example:
   undertone webhooks test https://example.com/undertone`;
@@ -17,20 +17,20 @@ Example:
 export function addWebhooks(program: Command): void {
   const webhooks = program
     .command('webhooks')
-    .summary('try out webhooks, and show what they are signed with')
-    .description('Webhooks: how the server tells that a result is there.')
+    .summary('test a webhook receiver, or print the signing secret')
+    .description('Webhooks: the server notifies your own service when a result is ready.')
     .addHelpText('after', MORE);
   const test = webhooks
     .command('test')
-    .description('Sends a signed test event to an address, as the server would.')
-    .argument('<url>', 'the address of your receiver');
+    .description('Sends a signed test event to your receiver, as the server would.')
+    .argument('<url>', 'address of your receiver');
   addServerFlags(test)
     .addHelpText('after', MORE)
     .action(async (url: string) => {
       const secret = await connect(test).asynch.webhookSecret();
       await deliver(url, secret);
     });
-  const secret = webhooks.command('secret').description('Prints what webhooks to this key are signed with.');
+  const secret = webhooks.command('secret').description("Prints this key's webhook signing secret.");
   addServerFlags(secret).action(async () => {
     process.stdout.write(`${await connect(secret).asynch.webhookSecret()}\n`);
   });
@@ -38,7 +38,7 @@ export function addWebhooks(program: Command): void {
 
 async function deliver(url: string, secret: string): Promise<void> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new UserError(`"${url}" is not an address: give a full one that begins with https://.`);
+    throw new UserError(`"${url}" is not a full address. It must begin with https://.`);
   }
   const body = JSON.stringify({
     type: 'webhook.test',
@@ -61,11 +61,11 @@ async function deliver(url: string, secret: string): Promise<void> {
     return;
   }
   throw new UserError(
-    `${url} answered ${took}. Any 2xx means delivered; after anything else, redirects included, the server tries again later.`,
+    `${url} answered ${took}. Only 2xx means delivered; after any other answer, including redirects, the server retries later.`,
   );
 }
 
-/** As the Standard Webhooks specification has it. */
+/** The headers of the Standard Webhooks specification. */
 function signatureOf(secret: string, body: string): Record<string, string> {
   const id = `msg_${randomUUID()}`;
   const timestamp = String(Math.floor(Date.now() / 1000));

@@ -8,7 +8,7 @@ export interface Labelled {
   readonly emotion: Emotion;
 }
 
-/** What other people's recordings call the same. */
+/** Names that other datasets use. */
 const OTHER_NAMES: Record<string, Emotion> = {
   anger: 'angry',
   happiness: 'happy',
@@ -23,13 +23,13 @@ const OTHER_NAMES: Record<string, Emotion> = {
 };
 
 const HOW =
-  'Put the recordings into folders named by emotion (angry, happy, neutral, sad, nervous, surprised, disgusted), or name ' +
+  'Put the recordings into folders named by emotion (angry, happy, neutral, sad, nervous, surprised, disgusted), or pass ' +
   'a CSV with the columns path and emotion.';
 
-/** The recordings of a folder, told apart by the folders they lie in, or those that a CSV lists. */
+/** The recordings in a folder, labelled by their subfolders, or the recordings in a CSV. */
 export async function findLabelled(path: string): Promise<Labelled[]> {
   const found = await stat(path).catch(() => {
-    throw new UserError(`There is no ${path}. ${HOW}`);
+    throw new UserError(`${path} does not exist. ${HOW}`);
   });
   const labelled = found.isDirectory() ? await fromFolder(path) : await fromCsv(path);
   if (labelled.length === 0) throw new UserError(`There are no labelled recordings in ${path}. ${HOW}`);
@@ -41,7 +41,7 @@ async function fromFolder(folder: string): Promise<Labelled[]> {
   return entries.flatMap((entry) => {
     if (!entry.isFile() || entry.name.startsWith('.') || entry.name.endsWith('.csv')) return [];
     const file = join(entry.parentPath, entry.name);
-    // The nearest folder counts: angry/calm/1.wav is calm.
+    // The innermost folder counts: angry/calm/1.wav is calm.
     const above = relative(folder, entry.parentPath).split(sep).reverse();
     const emotion = above.map(emotionNamed).find((name) => name !== undefined);
     return emotion === undefined ? [] : [{ file, emotion }];
@@ -53,14 +53,14 @@ async function fromCsv(path: string): Promise<Labelled[]> {
   const columns = header.map((name) => name.trim().toLowerCase());
   const [pathAt, emotionAt] = [columns.indexOf('path'), columns.indexOf('emotion')];
   if (pathAt < 0 || emotionAt < 0) {
-    throw new UserError(`${path} needs the columns path and emotion in its first line; it has: ${columns}.`);
+    throw new UserError(`The first line of ${path} needs the columns path and emotion, but has: ${columns}.`);
   }
   return rows.map((row, i) => {
     const label = row[emotionAt] ?? '';
     const emotion = emotionNamed(label);
     if (emotion === undefined) {
       const known = [...EMOTIONS, ...Object.keys(OTHER_NAMES)].join(', ');
-      throw new UserError(`${basename(path)}, row ${i + 2}: "${label}" is no emotion known here (${known}).`);
+      throw new UserError(`${basename(path)}, row ${i + 2}: "${label}" is not a known emotion (${known}).`);
     }
     return { file: resolve(dirname(path), row[pathAt] ?? ''), emotion };
   });
@@ -71,7 +71,7 @@ function emotionNamed(name: string): Emotion | undefined {
   return OTHER_NAMES[key] ?? EMOTIONS.find((emotion) => emotion === key);
 }
 
-/** Fields may stand in quotes, with doubled quotes inside. Empty lines are left out. */
+/** Handles quoted fields with doubled quotes, and skips empty lines. */
 function parseCsv(text: string): string[][] {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
   return lines

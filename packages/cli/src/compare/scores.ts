@@ -1,12 +1,12 @@
 import type { Emotion } from '@undertone/contract';
 
-/** One recording: what it was meant to be, and what one model says about it. */
-export interface Judged {
-  readonly meant: Emotion;
-  readonly said: Readonly<Record<string, number>>;
+/** One recording: its true emotion and the probabilities of one model. */
+export interface Prediction {
+  readonly truth: Emotion;
+  readonly probabilities: Readonly<Record<string, number>>;
 }
 
-/** One bin of confidence: how many answers, how sure they were on average, how many of them were right. */
+/** One bin of confidence: number of answers, their mean confidence and their accuracy. */
 export interface Bin {
   readonly count: number;
   readonly confidence: number;
@@ -20,35 +20,37 @@ export interface Scores {
   readonly accuracy: number;
   /** Expected calibration error, ten bins. */
   readonly ece: number;
-  /** Mean confidence minus accuracy: above zero where the model is too sure of itself. */
+  /** Mean confidence minus accuracy. */
   readonly overconfidence: number;
   readonly emotions: readonly string[];
-  /** confusion[i][j]: recordings of emotion i answered as emotion j. */
+  /** confusion[i][j]: recordings of emotion i classified as emotion j. */
   readonly confusion: readonly (readonly number[])[];
   readonly reliability: readonly Bin[];
 }
 
 const BINS = 10;
 
-/** How well one model did. Recordings of an emotion that it does not know are left out. */
-export function score(emotions: readonly string[], judged: readonly Judged[]): Scores {
-  const answers = judged
-    .filter(({ meant }) => emotions.includes(meant))
-    .map(({ meant, said }) => {
-      const shares = emotions.map((emotion) => said[emotion] ?? 0);
+/** Scores of one model. Recordings of emotions that it does not know are left out. */
+export function score(emotions: readonly string[], recordings: readonly Prediction[]): Scores {
+  const answers = recordings
+    .filter(({ truth }) => emotions.includes(truth))
+    .map(({ truth, probabilities }) => {
+      const shares = emotions.map((emotion) => probabilities[emotion] ?? 0);
       const confidence = Math.max(...shares);
-      return { meant: emotions.indexOf(meant), answered: shares.indexOf(confidence), confidence };
+      return { truth: emotions.indexOf(truth), predicted: shares.indexOf(confidence), confidence };
     });
-  const confusion = emotions.map((_, meant) =>
-    emotions.map((_, answered) => answers.filter((a) => a.meant === meant && a.answered === answered).length),
+  const confusion = emotions.map((_, truth) =>
+    emotions.map(
+      (_, predicted) => answers.filter((a) => a.truth === truth && a.predicted === predicted).length,
+    ),
   );
   const recalls = confusion
     .map((row, i) => ({ right: row[i] ?? 0, count: sum(row) }))
     .filter(({ count }) => count > 0)
     .map(({ right, count }) => right / count);
-  const graded = answers.map(({ meant, answered, confidence }) => ({
+  const graded = answers.map(({ truth, predicted, confidence }) => ({
     confidence,
-    right: Number(meant === answered),
+    right: Number(truth === predicted),
   }));
   const reliability = bins(graded);
   return {

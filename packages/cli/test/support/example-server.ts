@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, isReady } from '@undertone/testing/ready';
 import { ROOT } from './undertone.ts';
 
-/** What make looks at to know that npm has done its part. */
+/** make's stamp file for a finished `npm install`. */
 const INSTALLED = 'node_modules/.installed';
 
 export interface ExampleServer {
@@ -17,8 +17,8 @@ export interface ExampleServer {
 }
 
 /**
- * The environment of the examples: a data folder of their own and nothing of the settings of whoever runs the tests. What
- * npm installs is taken as it is: a test must not install it again under the feet of the others.
+ * A separate data folder and none of the developer's own settings. make must not run `npm install`: other tests use the
+ * same node_modules at the same time.
  */
 export function exampleEnvironment(dataDir: string): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
@@ -27,12 +27,12 @@ export function exampleEnvironment(dataDir: string): Record<string, string> {
 
 /** Runs a command that starts the server, on a free port, until the server is ready. */
 export async function startExample(command: string, dataDir: string): Promise<ExampleServer> {
-  assert.ok(existsSync(join(ROOT, INSTALLED)), 'the examples need what `make install` brings');
+  assert.ok(existsSync(join(ROOT, INSTALLED)), 'run `make install` first');
   const port = await freePort();
   const env = { ...exampleEnvironment(dataDir), SERVICE_PORT: String(port) };
-  // In a group of its own: make and npm stand between us and the server, and a signal has to reach all of them.
-  // One that the command itself names would be the same for everybody.
+  // A port in the command itself would clash with other tests.
   const onItsPort = command.replace(/SERVICE_PORT=\d+/, `SERVICE_PORT=${port}`);
+  // In its own process group, so that a signal reaches make, npm and the server.
   const child = spawn('bash', ['-c', onItsPort], { cwd: ROOT, env, detached: true });
   const ended = once(child, 'close');
   let printed = '';
@@ -52,7 +52,7 @@ export async function startExample(command: string, dataDir: string): Promise<Ex
   ) {
     if (child.exitCode === null && Date.now() < deadline) continue;
     await server.stop();
-    throw new Error(`\`${command}\` gave no server: ${printed}`);
+    throw new Error(`\`${command}\` started no server: ${printed}`);
   }
   return server;
 }

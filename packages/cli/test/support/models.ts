@@ -3,7 +3,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEFAULT_MODELS_DIR, readCatalog } from '@undertone/classifier';
 
-/** A models folder of somebody's own: the weights `open` under the name `house`, and no model with seven emotions. */
+/** A custom models folder: the weights `open` renamed to `house`, without the model `7emotions`. */
 export async function makeOwnModels(folder: string): Promise<string> {
   const { version, models, weights } = await readCatalog();
   const { open } = weights;

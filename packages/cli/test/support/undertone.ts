@@ -23,7 +23,7 @@ interface RunOptions {
   readonly nodeArgs?: readonly string[];
 }
 
-/** Runs the real command to its end. */
+/** Runs the real command until it exits. */
 export async function undertone(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   const child = start(args, options);
   child.stdin?.on('error', () => undefined).end(options.input);
@@ -38,11 +38,11 @@ export async function undertone(args: readonly string[], options: RunOptions = {
 export interface Serving {
   readonly url: string;
   readonly pid: number;
-  /** The first match in what it prints, now or later. */
+  /** Waits for a match in its output and returns it. */
   prints(pattern: RegExp): Promise<string>;
-  /** Everything it has printed, errors too: all of it once it has stopped. */
+  /** Its output so far, standard error included. */
   printed(): string;
-  /** Sends SIGTERM; the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
 }
 
@@ -58,7 +58,7 @@ export async function serve(
   let stopping = false;
   let printed = '';
   child.on('close', (code, signal) => {
-    if (!stopping) process.stderr.write(`The server ended by itself (${code ?? signal}): ${printed}\n`);
+    if (!stopping) process.stderr.write(`The server stopped unexpectedly (${code ?? signal}): ${printed}\n`);
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (piece: string) => {
@@ -71,7 +71,7 @@ export async function serve(
       const match = pattern.exec(printed);
       if (match) return match[1] ?? match[0];
       const more = await Promise.race([once(child, 'printed').then(() => true), ended.then(() => false)]);
-      if (!more) throw new Error(`the server ended: ${printed}`);
+      if (!more) throw new Error(`the server stopped: ${printed}`);
     }
   };
   return {
@@ -88,7 +88,7 @@ export async function serve(
   };
 }
 
-/** A folder that is gone after the test. */
+/** A folder that is deleted after the test. */
 export async function temporaryFolder(test: { after(clean: () => Promise<void>): void }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-cli-'));
   test.after(() => rm(folder, { recursive: true, force: true }));
@@ -97,12 +97,12 @@ export async function temporaryFolder(test: { after(clean: () => Promise<void>):
 
 /** Starts the real command. */
 export function start(args: readonly string[], { env = {}, nodeArgs = [] }: RunOptions = {}): ChildProcess {
-  // Nothing of the settings of whoever runs the tests.
+  // Without the developer's own settings.
   const { PATH = '', HOME = '' } = process.env;
   return spawn(process.execPath, [...nodeArgs, COMMAND, ...args], { cwd: ROOT, env: { PATH, HOME, ...env } });
 }
 
-/** Everything a program writes until it ends. */
+/** The complete output of a program. */
 export function output(stream: ChildProcess['stdout']): Promise<string> {
   return stream === null ? Promise.resolve('') : text(stream);
 }

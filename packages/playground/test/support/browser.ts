@@ -8,25 +8,25 @@ import { after } from 'node:test';
 import { talkWav } from '@undertone/testing/talk';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
-/** Debian's; scripts/test-deps.sh installs it. Another can be named. */
+/** Debian's Chromium, which scripts/test-deps.sh installs, unless CHROMIUM is set. */
 const { CHROMIUM = '/usr/bin/chromium' } = process.env;
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** This machine under a name that browsers do not take for it: a page without https from elsewhere. */
+/** A host name that resolves to this machine but is not localhost, so browsers treat it as insecure. */
 export const INSECURE_HOST = 'undertone.test';
 
-/** One browser for a test file, with a microphone that hears voices. */
+/** One browser for a test file, with a fake microphone that plays voices. */
 export async function startBrowser(): Promise<Browser> {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-browser-'));
-  const heard = join(folder, 'microphone.wav');
-  await writeFile(heard, talkWav(30));
+  const microphone = join(folder, 'microphone.wav');
+  await writeFile(microphone, talkWav(30));
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
-      // Tests run as root and in containers, where Chromium's own sandbox cannot be set up.
+      // Chromium's sandbox does not work as root or in containers.
       ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
       ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream'],
-      `--use-file-for-fake-audio-capture=${heard}`,
+      `--use-file-for-fake-audio-capture=${microphone}`,
       `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`,
     ],
   });
@@ -40,11 +40,11 @@ export async function startBrowser(): Promise<Browser> {
 export interface OpenPage {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Errors in the console, uncaught errors, and whatever was asked of another host. */
-  readonly complaints: string[];
+  /** Console errors, uncaught errors, and requests to other hosts. */
+  readonly problems: string[];
 }
 
-/** Opens the page; `allowed` are origins it may talk to beside its own. */
+/** Opens the page. `allowed` are other origins that it may use. */
 export async function openPage(
   browser: Browser,
   url: string,
@@ -53,18 +53,18 @@ export async function openPage(
   const context = await browser.newContext({ permissions: ['microphone'], ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
-  const complaints: string[] = [];
+  const problems: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') problems.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => problems.push(String(error)));
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
     const own = [new URL(url).origin, ...allowed].includes(origin);
-    if (!own && protocol !== 'blob:' && protocol !== 'data:') complaints.push(`loaded ${request.url()}`);
+    if (!own && protocol !== 'blob:' && protocol !== 'data:') problems.push(`loaded ${request.url()}`);
   });
   await page.goto(url);
-  return { page, context, complaints };
+  return { page, context, problems };
 }
 
 interface Violation {
@@ -74,9 +74,9 @@ interface Violation {
   readonly nodes: { readonly html: string }[];
 }
 
-/** What axe finds serious or critical. */
+/** Serious and critical problems found by axe. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
-  // Not as a script element: the page's policy allows no such thing.
+  // Not as a script element, which the page's content security policy forbids.
   const violations = (await page.evaluate(
     `${AXE}; axe.run().then(({ violations }) => violations)`,
   )) as Violation[];
@@ -85,7 +85,7 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' | ')}`);
 }
 
-/** What a click on a button saves. */
+/** The file that a click downloads. */
 export async function savedBy(
   page: Page,
   click: () => Promise<void>,

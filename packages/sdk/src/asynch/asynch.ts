@@ -95,6 +95,15 @@ export class AsynchInterface {
     return this.#poll(context, requestId, settings, options.onProgress);
   }
 
+  /** Waits until a request has ended, unless `maxTries` is given: polls often at first, then every 5 seconds. */
+  async wait(requestId: string, options: EmotionsOptions = {}): Promise<AsynchResult> {
+    checkNames('asynch.wait', options, [...POLL_OPTIONS, ...SHARED_OPTIONS]);
+    const context = this.#begin();
+    const settings = pollSettings(options, Number.POSITIVE_INFINITY, undefined);
+    checkRequestId(requestId);
+    return this.#poll(context, requestId, settings, options.onProgress);
+  }
+
   /** Uploads a recording and waits for its timeline, without a limit unless `maxTries` is given. */
   async classify(file: AudioInput, options: ClassifyOptions = {}): Promise<AsynchResult> {
     checkNames('asynch.classify', options, [...UPLOAD_OPTIONS, ...POLL_OPTIONS, ...SHARED_OPTIONS]);

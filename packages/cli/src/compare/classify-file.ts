@@ -11,16 +11,16 @@ import type { Classifier } from '@undertone/classifier';
 
 type Samples = Float32Array<ArrayBuffer>;
 
-const LONGEST_WINDOW = 10 * MODEL_SAMPLE_RATE;
-const SHORTEST_WINDOW = MODEL_SAMPLE_RATE;
+const MAX_WINDOW = 10 * MODEL_SAMPLE_RATE;
+const MIN_WINDOW = MODEL_SAMPLE_RATE;
 const ffmpeg = new Ffmpeg();
 
-/** What every model says to a recording of any length; a long one is heard in several windows, and the mean counts. */
-export async function listen(
+/** Probabilities of every model for a recording of any length: the mean over its windows. */
+export async function classifyFile(
   classifier: Classifier,
   file: string,
 ): Promise<Record<string, Record<string, number>>> {
-  const parts = cutEvenly(await samplesOf(file));
+  const parts = splitEvenly(await samplesOf(file));
   const answers = await Promise.all(
     parts.map((part) => classifier.classifyWindow(part, { priority: 'asynch' })),
   );
@@ -34,13 +34,13 @@ export async function listen(
   );
 }
 
-/** What is shorter than the models can hear is followed by silence. */
+/** Pads a recording shorter than the smallest window with silence. */
 async function samplesOf(file: string): Promise<Samples> {
   const sound = await openSound(memorySource(await readFile(file)), { ffmpeg, kind: 'recording' });
   const parts: Samples[] = [];
   for await (const block of cutIntoBlocks(sound.pieces, sound.format)) parts.push(...decodeBlock(block));
   const length = parts.reduce((sum, part) => sum + part.length, 0);
-  const samples = new Float32Array(Math.max(length, SHORTEST_WINDOW));
+  const samples = new Float32Array(Math.max(length, MIN_WINDOW));
   let at = 0;
   for (const part of parts) {
     samples.set(part, at);
@@ -49,8 +49,8 @@ async function samplesOf(file: string): Promise<Samples> {
   return samples;
 }
 
-function cutEvenly(samples: Samples): Samples[] {
-  const count = Math.ceil(samples.length / LONGEST_WINDOW);
+function splitEvenly(samples: Samples): Samples[] {
+  const count = Math.ceil(samples.length / MAX_WINDOW);
   const bound = (i: number) => Math.floor((i * samples.length) / count);
   return Array.from({ length: count }, (_, i) => samples.slice(bound(i), bound(i + 1)));
 }

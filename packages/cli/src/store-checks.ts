@@ -1,54 +1,72 @@
 import type { Settings } from '@undertone/server';
-import { error, type Finding, ok, warning } from './finding.ts';
 
 type S3Settings = Pick<
   Settings,
   's3Bucket' | 's3Endpoint' | 's3PublicEndpoint' | 's3Region' | 's3Prefix' | 's3Addressing'
 >;
 
+/** Result of one check and, unless it is ok, how to fix it. */
+export interface Finding {
+  readonly state: 'ok' | 'warning' | 'error';
+  readonly found: string;
+  readonly fix?: string;
+}
+
+export function ok(found: string): Finding {
+  return { state: 'ok', found };
+}
+
+export function warning(found: string, fix: string): Finding {
+  return { state: 'warning', found, fix };
+}
+
+export function error(found: string, fix: string): Finding {
+  return { state: 'error', found, fix };
+}
+
 const OLDEST_POSTGRES = 13;
-/** S3 refuses what is signed a quarter of an hour off; upload URLs live an hour. */
+/** S3 refuses signatures that are 15 minutes off; upload URLs are valid for an hour. */
 const CLOCK = { warningMs: 10_000, errorMs: 300_000 };
 const CLOCK_FIX =
-  'Set the clocks of all machines by NTP: upload URLs are signed by one and checked by another.';
+  'Synchronise the clocks of all machines with NTP: one machine signs upload URLs, another verifies them.';
 const RULE = 'See "The bucket" in docs/SCALING.md.';
 
-/** Null: there is none to check, keys and requests are in the data folder. */
+/** Null if keys and requests are in the data folder. */
 export async function checkDatabase({ databaseUrl }: Pick<Settings, 'databaseUrl'>): Promise<Finding | null> {
   if (databaseUrl === '') return null;
   const { inspectPostgres } = await import('@undertone/server/shared-stores');
   try {
     const { version, majorVersion, schema, ...found } = await inspectPostgres(databaseUrl);
     const name = `PostgreSQL ${version}`;
-    if (majorVersion < OLDEST_POSTGRES) return error(name, `It must be ${OLDEST_POSTGRES} or newer.`);
-    if (found.readOnly) return error(`${name} can only be read`, 'Name the primary server, not a replica.');
+    if (majorVersion < OLDEST_POSTGRES)
+      return error(name, `Upgrade to PostgreSQL ${OLDEST_POSTGRES} or newer.`);
+    if (found.readOnly) return error(`${name} is read-only`, 'Use the primary server, not a replica.');
     const [closed] = found.closedTables;
     if (closed !== undefined) {
       const fix =
         'GRANT USAGE ON SCHEMA undertone and SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA undertone to its user.';
-      return error(`${name}: its user may not use the table ${closed}`, fix);
+      return error(`${name}: its user has no access to the table ${closed}`, fix);
     }
     if (schema.done > schema.newest) {
-      const has = `has schema ${schema.done}, this version knows ${schema.newest}`;
+      const has = `has schema ${schema.done}, newer than this version's ${schema.newest}`;
       return error(`${name} ${has}`, 'Install the newer version of Undertone.');
     }
     if (schema.done < schema.newest && !found.mayCreate) {
-      const fix =
-        'Run `undertone migrate` as a user who may create, or GRANT CREATE ON DATABASE to this one.';
-      return error(`${name}: its tables are to be made, which its user may not`, fix);
+      const fix = 'Run `undertone migrate` as a user with CREATE, or GRANT CREATE ON DATABASE to this one.';
+      return error(`${name}: the tables are missing, and its user may not create them`, fix);
     }
     const due =
-      schema.done === schema.newest ? `schema ${schema.done}` : 'its tables are made by the first start';
+      schema.done === schema.newest ? `schema ${schema.done}` : 'the first start creates its tables';
     return judgeClock(`${name}, ${due}`, found.clockAheadMs);
   } catch (cause) {
     return unusable(
       cause,
-      'Check SERVICE_DATABASE_URL, and that the database runs and lets this machine in.',
+      'Check SERVICE_DATABASE_URL, and that the database is running and accepts this machine.',
     );
   }
 }
 
-/** Null: recordings are in the data folder. */
+/** Null if recordings are in the data folder. */
 export async function checkBucket(
   settings: S3Settings & Pick<Settings, 'corsOrigins' | 'publicUrl'>,
 ): Promise<Finding | null> {
@@ -61,16 +79,16 @@ export async function checkBucket(
     const origins = corsOrigins.map((origin) => (origin === '*' ? 'https://example.org' : origin));
     if (publicUrl !== '') origins.push(new URL(publicUrl).origin);
     const { uploadProblem, clockAheadMs, corsProblems } = await inspectS3(store, [...new Set(origins)]);
-    const found = `${s3Bucket} can be written, read, listed and erased`;
+    const found = `${s3Bucket} can be written, read, listed and deleted`;
     const clock = judgeClock(found, clockAheadMs ?? 0);
     if (clock.state === 'error') return clock;
     if (uploadProblem !== null) {
       const fix =
-        'Clients put parts there themselves: check SERVICE_S3_PUBLIC_ENDPOINT, SERVICE_S3_REGION and SERVICE_S3_ADDRESSING.';
-      return error(`${found}, but not by an upload URL: ${uploadProblem}`, fix);
+        'Clients upload parts to the bucket directly: check SERVICE_S3_PUBLIC_ENDPOINT, SERVICE_S3_REGION and SERVICE_S3_ADDRESSING.';
+      return error(`${found}, but not through an upload URL: ${uploadProblem}`, fix);
     }
     if (corsProblems[0] !== undefined) {
-      const fix = `Browsers cannot upload: let the bucket's CORS rule allow PUT and expose ETag. ${RULE}`;
+      const fix = `Browsers cannot upload: allow PUT and expose ETag in the bucket's CORS rule. ${RULE}`;
       return warning(`${found}; CORS: ${corsProblems.join(', ')}`, fix);
     }
     return clock;
@@ -89,7 +107,7 @@ export function judgeClock(found: string, aheadMs: number): Finding {
   return off < CLOCK.errorMs ? warning(words, CLOCK_FIX) : error(words, CLOCK_FIX);
 }
 
-/** Names the reason that the store found, and what it heard itself. */
+/** The store's own reason, with the underlying error. */
 function unusable(cause: unknown, fix: string): Finding {
   const { message, reason, cause: deeper } = cause as Error & { reason?: string };
   const detail = ((reason && (deeper as Error)?.message) || message).split('\n', 1)[0];

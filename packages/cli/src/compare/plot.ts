@@ -1,3 +1,4 @@
+import { percent } from '../bars.ts';
 import type { Scores } from './scores.ts';
 
 const CELL = 44;
@@ -5,7 +6,7 @@ const LABELS = 92;
 const PLOT = 220;
 const [INK, BLUE, GREY] = ['#1f2933', '#2f6fab', '#9aa5b1'];
 
-/** An SVG with one row for each set of weights: how each emotion was answered, and accuracy over confidence. */
+/** An SVG with one row per set of weights: the confusion matrix, and accuracy over confidence. */
 export function draw(model: string, compared: ReadonlyMap<string, Scores>): string {
   const size = Math.max(...[...compared.values()].map(({ emotions }) => emotions.length));
   const rowHeight = Math.max(LABELS + size * CELL, LABELS + PLOT) + 40;
@@ -50,7 +51,7 @@ function confusion({ emotions, confusion }: Scores): string {
   const foot = text(
     LABELS,
     LABELS + emotions.length * CELL + 18,
-    'rows: meant; columns: answered (per cent)',
+    'rows: true emotion; columns: predicted (per cent)',
   );
   return [...cells, ...names, foot].join('');
 }
@@ -61,14 +62,10 @@ function reliability({ reliability, recordings }: Scores): string {
     return `<circle cx="${(confidence * PLOT).toFixed(1)}" cy="${((1 - accuracy) * PLOT).toFixed(1)}" r="${radius.toFixed(1)}" fill="${BLUE}" fill-opacity="0.8"/>`;
   });
   return `<path d="M0 ${PLOT}L${PLOT} 0" stroke="${GREY}" stroke-dasharray="4"/><path d="M0 0V${PLOT}H${PLOT}" fill="none" stroke="${INK}"/>
-${dots.join('')}${text(PLOT / 2, PLOT + 18, 'confidence', 'text-anchor="middle"')}${text(0, -8, 'share that was right')}`;
+${dots.join('')}${text(PLOT / 2, PLOT + 18, 'confidence', 'text-anchor="middle"')}${text(0, -8, 'accuracy')}`;
 }
 
 function text(x: number, y: number, content: string, attributes = ''): string {
   const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   return `<text x="${x}" y="${y}" ${attributes}>${escaped}</text>`;
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
 }
