@@ -1,8 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
 import fastify, { type FastifyInstance, LogController } from 'fastify';
-import { discreteRoutes } from './clips/routes.ts';
-import { serveSocketIo } from './compat/socket-io.ts';
+import { clipRoutes } from './clips/routes.ts';
 import { requireKeys } from './http/auth.ts';
 import { drainUnreadBodies } from './http/body.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
@@ -12,7 +11,7 @@ import { secure } from './http/security.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
 import { operationRoutes } from './operators/routes.ts';
 import { servePage } from './page.ts';
-import { asynchRoutes } from './recordings/routes.ts';
+import { recordingRoutes } from './recordings/routes.ts';
 import type { Services } from './services.ts';
 import { streamRoutes } from './streams/routes.ts';
 import { acceptWebSockets, isWebSocket } from './streams/websockets.ts';
@@ -66,14 +65,13 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     refuseOtherMethods();
     return app;
   }
-  const checkKey = requireKeys(app, authenticator, makeBuckets);
-  const countRequest = limitRates(app, settings.rateLimit, makeBuckets);
-  serveSocketIo(app, { ...services, checkKey, countRequest });
-
-  await app.register(discreteRoutes, services);
-  await app.register(asynchRoutes, services);
+  requireKeys(app, authenticator, makeBuckets);
+  limitRates(app, settings.rateLimit, makeBuckets);
+  await app.register(clipRoutes, services);
+  await app.register(recordingRoutes, services);
   await app.register(streamRoutes, services);
   await app.register(operationRoutes, services);
+  await app.register(import('./compat/index.ts'), services);
   await serveOpenApi(app);
   await servePage(app, services);
   refuseOtherMethods();

@@ -6,6 +6,7 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { TokenBuckets } from './http/rate-limit.ts';
 import { Metrics } from './operators/metrics.ts';
@@ -29,6 +30,8 @@ const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
   part: { idleMs: 30_000, totalMs: 15 * 60_000 },
   recording: { idleMs: 30_000, totalMs: 60 * 60_000 },
 };
+
+const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
 
 /** What `composeServices` puts together. Tests bring some of it themselves. */
 export interface Parts {
@@ -101,6 +104,11 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     metrics,
     asynchMetrics,
     classifier,
+    admission: new Admission({
+      ...ADMISSION_LIMITS,
+      maxInFlight: settings.queueLimit + classifier.stats().threads,
+      expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
+    }),
     authenticator,
     makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
     requests,

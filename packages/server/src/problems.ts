@@ -42,17 +42,7 @@ export class ProblemError extends Error {
       code: this.code,
       request_id: requestId,
       ...this.figures,
-      ...this.#forOlderClients(),
     };
-  }
-
-  /** Clients of this kind of API exist that read a wrong length under other names. */
-  #forOlderClients(): Figures {
-    if (this.code !== 'audio_too_short' && this.code !== 'audio_too_long') return {};
-    const renamed = (['min', 'max', 'actual'] as const)
-      .filter((bound) => `${bound}_seconds` in this.figures)
-      .map((bound) => [`${bound}_duration_seconds`, this.figures[`${bound}_seconds`]]);
-    return { error: this.message, error_code: this.code.toUpperCase(), ...Object.fromEntries(renamed) };
   }
 }
 

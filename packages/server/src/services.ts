@@ -1,5 +1,7 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Classifier } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { MakeBuckets } from './http/rate-limit.ts';
@@ -14,6 +16,9 @@ import type { Presigner } from './stores/signing.ts';
 import type { Streams } from './streams/registry.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
+/** A Fastify app whose handlers are typed by their TypeBox schemas. */
+export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0];
+
 /** What the routes work with. Made, and closed, by `compose.ts`. */
 export interface Services {
   readonly settings: Settings;
@@ -21,6 +26,7 @@ export interface Services {
   readonly metrics: Metrics;
   readonly asynchMetrics: AsynchMetrics;
   readonly classifier: Classifier;
+  readonly admission: Admission;
   readonly authenticator: Authenticator;
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;

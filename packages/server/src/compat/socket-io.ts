@@ -3,8 +3,7 @@ import type { Classifier } from '@undertone/classifier';
 import { DEFAULT_MODEL, PATHS, SAMPLE_RATE, STREAM_LIMITS } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import { Server, type Socket } from 'socket.io';
-import { type CheckKey, type RecheckKey, rechecks } from '../http/auth.ts';
-import type { CountRequest } from '../http/rate-limit.ts';
+import { type RecheckKey, rechecks } from '../http/auth.ts';
 import { requireModel, toResult } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
@@ -12,11 +11,6 @@ import type { Caller } from '../stores/key-store.ts';
 import { hear } from '../streams/classify-window.ts';
 import type { OpenStream } from '../streams/registry.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';
-
-interface SocketIoOptions extends Services {
-  readonly checkKey: CheckKey;
-  readonly countRequest: CountRequest;
-}
 
 const MAX_MESSAGE_SECONDS = 10;
 const SAMPLE_BYTES = 2;
@@ -27,7 +21,7 @@ const MAX_WAITING_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
 /** A connection has so long to say who it is. */
 const CONNECT_WITHIN_MS = 10_000;
 
-export function isSocketIo({ url = '' }: IncomingMessage): boolean {
+function isSocketIo({ url = '' }: IncomingMessage): boolean {
   return url.startsWith(PATHS.socketIo);
 }
 
@@ -35,8 +29,8 @@ export function isSocketIo({ url = '' }: IncomingMessage): boolean {
  * Existing clients of such services speak Socket.IO. It answers everything under its path itself, so keys and limits are
  * checked when a client connects, not by the hooks of HTTP requests.
  */
-export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): void {
-  const { settings, streams, metrics, logger, checkKey, countRequest } = options;
+export function serveSocketIo(app: FastifyInstance, services: Services): void {
+  const { settings, streams, metrics, logger } = services;
   const io = new Server({
     path: PATHS.socketIo,
     serveClient: false,
@@ -47,13 +41,20 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
       cors: { origin: settings.corsOrigins.includes('*') ? '*' : [...settings.corsOrigins] },
     }),
   });
+  const otherListeners = app.server.listeners('upgrade');
+  app.server.removeAllListeners('upgrade');
+  app.server.on('upgrade', (request: IncomingMessage, ...rest) => {
+    if (isSocketIo(request)) return;
+    for (const listener of otherListeners) listener.call(app.server, request, ...rest);
+  });
   io.attach(app.server);
 
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };
-    checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
+    app
+      .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
-        await countRequest(caller.id);
+        await app.countRequest(caller.id);
         const leave = streams.takePlace(caller.id);
         if (socket.conn.readyState === 'closed') leave();
         else socket.conn.once('close', leave);
@@ -65,7 +66,7 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
 
   io.on('connection', (socket) => {
     const { caller, leave } = socket.data as { caller: Caller; leave: () => void };
-    const session = new SocketIoSession(socket, options);
+    const session = new SocketIoSession(socket, services);
     const begun = performance.now();
     streams.add(session);
     void session.closed.then(() => {
@@ -102,7 +103,7 @@ interface AudioMessage {
 class SocketIoSession implements OpenStream {
   readonly closed: Promise<void>;
   readonly #socket: Socket;
-  readonly #options: SocketIoOptions;
+  readonly #services: Services;
   readonly #recheckKey: RecheckKey;
   readonly #over = new AbortController();
   #windows: StreamWindows | undefined;
@@ -111,11 +112,11 @@ class SocketIoSession implements OpenStream {
   #closing = false;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, options: SocketIoOptions) {
+  constructor(socket: Socket, services: Services) {
     this.#socket = socket;
-    this.#options = options;
+    this.#services = services;
     // Only those get here whose key is a text and was valid.
-    this.#recheckKey = rechecks(options.authenticator, socket.handshake.auth['api_key'] as string);
+    this.#recheckKey = rechecks(services.authenticator, socket.handshake.auth['api_key'] as string);
     this.closed = new Promise((resolve) => {
       socket.once('disconnect', () => {
         this.#over.abort();
@@ -134,7 +135,7 @@ class SocketIoSession implements OpenStream {
 
   #receive(message: unknown): void {
     try {
-      const audio = readMessage(message, this.#options.classifier);
+      const audio = readMessage(message, this.#services.classifier);
       const bytes = audio.audio.length;
       if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
         this.#socket.emit('warning', {
@@ -163,7 +164,7 @@ class SocketIoSession implements OpenStream {
       );
       this.#sampleRate = sampleRate;
     }
-    const options = { ...this.#options, times: this.#options.streams.times, signal: this.#over.signal };
+    const options = { ...this.#services, times: this.#services.streams.times, signal: this.#over.signal };
     for (const window of this.#windows.push(audio)) {
       this.#recheckKey().catch((error: unknown) => this.#fail(error));
       const [heard] = await hear(window, 1, options);
@@ -175,7 +176,7 @@ class SocketIoSession implements OpenStream {
   #fail(error: unknown): void {
     if (this.#over.signal.aborted) return;
     const { code, message, cause } = asProblem(error);
-    if (code === 'internal') this.#options.logger.error({ err: cause }, 'a stream failed');
+    if (code === 'internal') this.#services.logger.error({ err: cause }, 'a stream failed');
     this.#close(message);
   }
 
@@ -183,7 +184,7 @@ class SocketIoSession implements OpenStream {
     if (this.#closing) return;
     this.#closing = true;
     const { conn } = this.#socket;
-    const force = setTimeout(() => conn.close(true), this.#options.streams.times.closeMs);
+    const force = setTimeout(() => conn.close(true), this.#services.streams.times.closeMs);
     conn.once('close', () => clearTimeout(force));
     this.#socket.emit('error', { error });
     this.#socket.disconnect(true);

@@ -11,6 +11,9 @@ declare module 'fastify' {
     /** Whose key this request carries; null on the few routes that need none. */
     caller: Caller | null;
   }
+  interface FastifyInstance {
+    checkKey: CheckKey;
+  }
   interface FastifyContextConfig {
     /** The route needs no API key. */
     withoutKey?: boolean;
@@ -20,7 +23,7 @@ declare module 'fastify' {
 const WRONG_KEYS_PER_MINUTE = 20;
 
 /** Who has this key? Throws the problem where nobody has, and another one when an address has guessed too often. */
-export type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
+type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
 
 /**
  * Runs before any byte of a body is read, and for paths that do not exist as well: without a key nothing shows. The
@@ -30,7 +33,7 @@ export function requireKeys(
   app: FastifyInstance,
   authenticator: Authenticator,
   makeBuckets: MakeBuckets,
-): CheckKey {
+): void {
   const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
   const check: CheckKey = async (key, address) => {
     if (key === undefined || key === '') {
@@ -47,11 +50,11 @@ export function requireKeys(
       throw retryLater('rate_limited', 'Too many wrong API keys from this address.', retryAfterSeconds);
     throw new ProblemError('invalid_api_key', 'This API key is unknown, expired or revoked.');
   };
+  app.decorate('checkKey', check);
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request: FastifyRequest) => {
     if (!request.routeOptions.config.withoutKey) request.caller = await check(keyOf(request), request.ip);
   });
-  return check;
 }
 
 /** For streams, which outlive the look-up of their key. Throws when it is valid no longer, not while nobody can tell. */

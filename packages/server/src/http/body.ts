@@ -15,6 +15,12 @@ export interface BodyLimits extends BodyTimeouts {
   readonly maxBytes: number;
 }
 
+/** For routes that read their body themselves, as a stream. */
+export function leaveBodiesUnread(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+}
+
 /** What the client announced; undefined for a chunked body. */
 export function announcedBytes({ headers }: IncomingMessage): number | undefined {
   const length = headers['content-length'];

@@ -10,6 +10,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { asProblem, ProblemError } from '../problems.ts';
 import { requestIdOf } from './request-log.ts';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Each may add members to the body of a problem. */
+    problemExtensions: ((problem: ProblemError) => object)[];
+  }
+}
+
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   // The client is gone, and whatever went wrong is most likely that: the access line says so.
   if (reply.raw.destroyed) return;
@@ -18,15 +25,17 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   if (problem.status >= 500 && problem.cause !== undefined)
     request.log.error({ err: problem.cause }, 'failed');
   if (problem.status === 401) reply.header('www-authenticate', `ApiKey header="${API_KEY_HEADER}"`);
+  const extensions = request.server.problemExtensions.map((extend) => extend(problem));
   reply
     .code(problem.status)
     .headers({ ...problem.headers, [REQUEST_ID_HEADER]: request.id, 'cache-control': 'no-store' })
     .type(PROBLEM_CONTENT_TYPE)
     // As bytes, so that no response schema of the route can drop a figure and no charset is added.
-    .send(Buffer.from(JSON.stringify(problem.toBody(request.id))));
+    .send(Buffer.from(JSON.stringify(Object.assign(problem.toBody(request.id), ...extensions))));
 }
 
 export function answerErrors(app: FastifyInstance): void {
+  app.decorate('problemExtensions', []);
   app.setErrorHandler(sendProblem);
   app.setNotFoundHandler((request, reply) => {
     sendProblem(new ProblemError('not_found', 'See /docs for the paths there are.'), request, reply);

@@ -4,15 +4,18 @@ import {
   INTERVAL_SECONDS,
   MIN_SPEECH_SECONDS,
 } from '@undertone/contract';
-import { json, type Operation, problem, problems } from '../openapi/describe.ts';
+import {
+  AsynchResult,
+  CompleteBody,
+  CompleteResult,
+  InitiateResult,
+  PendingResult,
+  RequestList,
+  UploadStatus,
+  WebhookSecret,
+} from '@undertone/contract/schemas';
+import { json, KEY_PROBLEMS, type Operation, problem, problems, ref } from '../openapi/operation.ts';
 
-const KEY_PROBLEMS = [
-  'missing_api_key',
-  'invalid_api_key',
-  'rate_limited',
-  'internal',
-  'overloaded',
-] as const;
 const { minSeconds, maxFileBytes, maxParts } = ASYNCH_LIMITS;
 const tags = ['Asynch'];
 
@@ -45,28 +48,9 @@ export const INITIATE: Operation = {
     description: INITIATE_DESCRIPTION,
     headers: IDEMPOTENCY_HEADERS,
     response: {
-      200: json('InitiateResult', 'Where to send the parts'),
+      200: json(InitiateResult, 'Where to send the parts'),
       ...problems('bad_request', 'unknown_model', 'conflict', ...KEY_PROBLEMS),
     },
-  },
-};
-
-export const INITIATE_BY_GET: Operation = {
-  schema: {
-    ...INITIATE.schema,
-    operationId: 'initiateUploadByGet',
-    summary: 'Begin an upload (by GET)',
-    description: 'The same operation as by POST.',
-  },
-};
-
-export const INITIATE_EMOTION: Operation = {
-  schema: {
-    ...INITIATE.schema,
-    operationId: 'initiateUploadEmotion',
-    tags: ['Existing clients'],
-    summary: 'Begin an upload (existing clients)',
-    description: 'The same operation as `POST /v1/asynch/upload/initiate`.',
   },
 };
 
@@ -121,7 +105,7 @@ export const RESUME: Operation = {
     description:
       'After an interruption: the parts that have arrived, and a URL for each that has not. Send those, then complete.',
     response: {
-      200: json('UploadStatus', 'What has arrived, and where the rest goes'),
+      200: json(UploadStatus, 'What has arrived, and where the rest goes'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
     },
   },
@@ -149,7 +133,7 @@ export const SEND: Operation = {
     ].join('\n\n'),
     headers: IDEMPOTENCY_HEADERS,
     response: {
-      202: json('CompleteResult', 'The recording is stored and waits to be processed'),
+      202: json(CompleteResult, 'The recording is stored and waits to be processed'),
       ...problems(
         'bad_request',
         'missing_file',
@@ -173,7 +157,7 @@ export const LIST: Operation = {
     description:
       'Those of this key, newest first. Those that have expired are listed with `status=expired` only. Go on with `cursor` while there is a `next_cursor`.',
     response: {
-      200: json('RequestList', 'A page of them'),
+      200: json(RequestList, 'A page of them'),
       ...problems('bad_request', ...KEY_PROBLEMS),
     },
   },
@@ -189,7 +173,7 @@ export const WEBHOOK_SECRET: Operation = {
       'Any 2xx is an answer. Otherwise it is sent again after 5 s, 30 s, 2 min, 10 min, 1 h and 6 h, with the same `webhook-id`. Redirects are not followed.',
     ].join('\n\n'),
     response: {
-      200: json('WebhookSecret', 'The secret of this key'),
+      200: json(WebhookSecret, 'The secret of this key'),
       ...problems(...KEY_PROBLEMS),
     },
   },
@@ -197,7 +181,7 @@ export const WEBHOOK_SECRET: Operation = {
 
 export const COMPLETE: Operation = {
   // By its name, so that generated clients have one class for it.
-  config: { documentedBody: { content: { 'application/json': { schema: { $ref: 'CompleteBody#' } } } } },
+  config: { documentedBody: { content: { 'application/json': { schema: ref(CompleteBody) } } } },
   schema: {
     operationId: 'completeUpload',
     tags,
@@ -205,31 +189,7 @@ export const COMPLETE: Operation = {
     description:
       'Names every part with its ETag; processing begins. Missing or wrong parts are named, and the upload stays open. Calling it again is harmless.',
     response: {
-      200: json('CompleteResult', 'The upload is complete'),
-      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
-    },
-  },
-};
-
-export const COMPLETE_EMOTION: Operation = {
-  schema: {
-    ...COMPLETE.schema,
-    operationId: 'completeUploadEmotion',
-    tags: ['Existing clients'],
-    summary: 'Complete an upload (existing clients)',
-    description: 'The same operation as `POST /v1/asynch/upload/complete`.',
-  },
-};
-
-export const STATUS: Operation = {
-  schema: {
-    operationId: 'getStatus',
-    tags: ['Existing clients'],
-    summary: 'How far a request is, or its time line (existing clients)',
-    description:
-      'The same as `GET /v1/asynch/prediction` in other words. The status is 200 also while the result is still to come, and when processing has failed.',
-    response: {
-      200: json('StatusResult', 'Its state, and its time line when completed'),
+      200: json(CompleteResult, 'The upload is complete'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
     },
   },
@@ -242,8 +202,8 @@ export const PREDICTION: Operation = {
     summary: 'The time line, or how far it is',
     description: `With \`details=true\` every step also has its times, its speech and all probabilities, and neighbouring steps are joined into segments. A step with less than ${MIN_SPEECH_SECONDS} s of speech is no speech: its emotion says nothing.`,
     response: {
-      200: json('AsynchResult', 'The time line'),
-      202: json('PendingResult', 'The result is still to come'),
+      200: json(AsynchResult, 'The time line'),
+      202: json(PendingResult, 'The result is still to come'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
       422: problem(
         'unreadable_audio',

@@ -1,13 +1,7 @@
-import {
-  LIST_LIMIT,
-  type ListQuery,
-  type PendingResult,
-  type RequestList,
-  type StatusResult,
-} from '@undertone/contract';
+import { LIST_LIMIT, type ListQuery, type PendingResult, type RequestList } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, RequestStore } from '../stores/request-store.ts';
-import { answerOf, detailsOf } from './result.ts';
+import type { AsynchRequest, Outcome, RequestStore } from '../stores/request-store.ts';
+import { answerOf } from './result.ts';
 
 /** A request belongs to the key that made it; to others it does not exist. */
 export async function ownRequest(requests: RequestStore, id: string, owner: string): Promise<AsynchRequest> {
@@ -37,46 +31,17 @@ export async function readPrediction(
     const status = state as PendingResult['status'];
     return { pending: { request_id, status, progress: Number(progress.toFixed(4)) } };
   }
-  const outcome = await requests.outcome(request_id);
-  if (outcome === null) throw gone();
+  const outcome = await requireOutcome(requests, request_id);
   if ('result' in outcome) return { result: answerOf(outcome.result, request, { details }) };
   const { code, detail, figures } = outcome.failure;
   // Always 422, also where the discrete interface answers the same cause with 400.
   throw new ProblemError(code, detail, { figures: { ...figures }, status: 422 });
 }
 
-/** The same for the second generation of existing clients: always an answer, with states under their names. */
-export async function readStatus(
-  requests: RequestStore,
-  id: string,
-  owner: string,
-  { comprehensive }: { comprehensive: boolean },
-): Promise<StatusResult> {
-  const request = await ownRequest(requests, id, owner);
-  const { state, progress, id: request_id } = request;
-  const status = STATUS_NAMES[state as keyof typeof STATUS_NAMES];
-  if (state !== 'completed' && state !== 'failed') {
-    return { request_id, status, progress: Number(progress.toFixed(4)) };
-  }
-  const outcome = await requests.outcome(request_id);
+export async function requireOutcome(requests: RequestStore, id: string): Promise<Outcome> {
+  const outcome = await requests.outcome(id);
   if (outcome === null) throw gone();
-  if ('failure' in outcome) {
-    const { code, detail } = outcome.failure;
-    return { request_id, status, error: detail, error_code: code.toUpperCase() };
-  }
-  const emotions = detailsOf(outcome.result, request).emotions.map(
-    ({ t, channel, start, end, emotion, confidence, all_predictions }) => ({
-      t,
-      ...(channel !== undefined && { channel }),
-      timestamp: (start + end) / 2,
-      start_time: start,
-      end_time: end,
-      emotion,
-      confidence,
-      ...(comprehensive && all_predictions && { all_predictions }),
-    }),
-  );
-  return { request_id, status, emotions };
+  return outcome;
 }
 
 /** A page of the requests of a key, newest first. */
@@ -109,14 +74,6 @@ function readCursor(cursor: string): { createdAt: number; id: string } {
   if (createdAt !== undefined && id !== undefined) return { createdAt: Number(createdAt), id };
   throw new ProblemError('bad_request', 'The cursor is not one that a list ended with. Begin without one.');
 }
-
-const STATUS_NAMES = {
-  uploading: 'initiated',
-  queued: 'upload_completed',
-  processing: 'processing',
-  completed: 'completed',
-  failed: 'failed',
-} as const;
 
 function requireLiving(request: AsynchRequest | null): AsynchRequest {
   if (request === null) throw notFound();

@@ -1,5 +1,5 @@
 import { KEY_PROTOCOL_PREFIX, STREAM_LIMITS, STREAM_PROTOCOL } from '@undertone/contract';
-import { type Operation, problems } from '../openapi/describe.ts';
+import { KEY_PROBLEMS, type Operation, problems } from '../openapi/operation.ts';
 
 const { windowSeconds, firstSeconds, idleSeconds, lagSeconds, maxMessageBytes } = STREAM_LIMITS;
 
@@ -19,15 +19,7 @@ export const STREAM_OPERATION: Operation = {
     description: DESCRIPTION,
     response: {
       101: { description: 'The connection is a WebSocket now', type: 'null' },
-      ...problems(
-        'bad_request',
-        'unknown_model',
-        'missing_api_key',
-        'invalid_api_key',
-        'rate_limited',
-        'internal',
-        'overloaded',
-      ),
+      ...problems('bad_request', 'unknown_model', ...KEY_PROBLEMS),
     },
   },
 };

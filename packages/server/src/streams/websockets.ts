@@ -1,9 +1,7 @@
-import { EventEmitter } from 'node:events';
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import websocket from '@fastify/websocket';
 import { STREAM_LIMITS, STREAM_PROTOCOL } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
-import { isSocketIo } from '../compat/socket-io.ts';
 import { ProblemError } from '../problems.ts';
 import type { Streams } from './registry.ts';
 
@@ -24,14 +22,8 @@ export function isWebSocket({ headers }: IncomingMessage): boolean {
  * On a stop, streams are told and closed before connections are.
  */
 export async function acceptWebSockets(app: FastifyInstance, streams: Streams): Promise<void> {
-  // Those of Socket.IO are its own to answer.
-  const upgrades = new EventEmitter();
-  app.server.on('upgrade', (request: IncomingMessage, socket, head) => {
-    if (!isSocketIo(request)) upgrades.emit('upgrade', request, socket, head);
-  });
   await app.register(websocket, {
     options: {
-      server: upgrades as Server,
       maxPayload: STREAM_LIMITS.maxMessageBytes,
       handleProtocols: (offered) => offered.has(STREAM_PROTOCOL) && STREAM_PROTOCOL,
     },
