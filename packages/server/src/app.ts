@@ -16,7 +16,7 @@ import type { Services } from './services.ts';
 import { streamRoutes } from './streams/routes.ts';
 import { acceptWebSockets, isWebSocket } from './streams/websockets.ts';
 
-/** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
+/** The whole service as one tree of plugins. It knows no port, and neither opens nor closes what it is given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {
   const { settings, metrics, logger, stopping, authenticator, bodyTimeouts, makeBuckets } = services;
   const app = fastify({
@@ -26,10 +26,10 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     requestIdHeader: false,
     trustProxy: settings.trustedProxies.length > 0 && [...settings.trustedProxies],
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
-    // Requests on connections that are already open are answered while we stop, not turned away.
+    // During shutdown, requests on open connections are still answered.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // Slow clients: headers within 10 s; bodies are timed where they are read, more strictly than this outermost limit.
+    // `requestTimeout` is the outermost limit: the routes that read bodies have stricter ones.
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 5_000,
@@ -42,7 +42,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     clientErrorHandler: answerClientError,
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.server.maxConnections = 2_048;
-  // An expectation we do not know is no reason to refuse the request that has it.
+  // Node would refuse an unknown `Expect` header with 417; we ignore it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.addHook('onListen', async () => metrics.resetEventLoopDelay());
@@ -55,7 +55,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     reply.header(REQUEST_ID_HEADER, request.id);
   });
   app.addHook('onSend', async (_request, reply) => {
-    // A connection that is kept alive would keep a stopping server alive as well.
+    // A keep-alive connection would delay shutdown.
     if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);

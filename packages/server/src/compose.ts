@@ -21,10 +21,7 @@ import { eraseOldCopies } from './stores/sqlite/database.ts';
 import { Streams, type StreamTimes } from './streams/registry.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
-/**
- * A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most, a
- * whole recording in one call 1 GiB.
- */
+/** Clips are small; a part has up to 100 MB, a whole recording in one call up to 1 GiB. */
 const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
   clip: { idleMs: 10_000, totalMs: 30_000 },
   part: { idleMs: 30_000, totalMs: 15 * 60_000 },
@@ -33,8 +30,8 @@ const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
 
 const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
 
-/** What `composeServices` puts together. Tests bring some of it themselves. */
-export interface Parts {
+/** What the services are built from. Tests replace some of it. */
+export interface Dependencies {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly stores: Stores;
@@ -48,10 +45,10 @@ export interface Parts {
   readonly now?: () => number;
 }
 
-export function composeServices(parts: Parts): { services: Services; sweep: Sweep } {
-  const { settings, logger, classifier, metrics, stopping, now } = parts;
-  const { requests, keys, blobs, presigner, shared } = parts.stores;
-  const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
+export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
+  const { settings, logger, classifier, metrics, stopping, now } = dependencies;
+  const { requests, keys, blobs, presigner, shared } = dependencies.stores;
+  const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   const asynchMetrics = new AsynchMetrics(metrics, requests);
   metrics.watchClassifier(classifier);
   const authenticator = new Authenticator({
@@ -61,12 +58,12 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     ...(now && { now }),
   });
   const webhooks = new Webhooks({
-    store: parts.stores.webhooks,
+    store: dependencies.stores.webhooks,
     allowPrivate: settings.webhookPrivate,
     presigner,
     metrics: asynchMetrics,
     logger,
-    ...(parts.webhookTimes && { times: parts.webhookTimes }),
+    ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
   const processor = new AsynchProcessor({
     requests,
@@ -76,9 +73,13 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
-    ...(parts.processorTimes && { times: parts.processorTimes }),
+    ...(dependencies.processorTimes && { times: dependencies.processorTimes }),
   });
-  const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
+  const streams = new Streams({
+    limit: settings.streamLimit,
+    metrics,
+    times: dependencies.streamTimes ?? {},
+  });
   const uploads = new Uploads({
     requests,
     blobs,
@@ -127,21 +128,21 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
 export interface RunningServer {
   readonly app: FastifyInstance;
   readonly url: string;
-  /** A key made by this start because there was none; shown here and never again. */
+  /** The key that this start created because there was none. It is not available again. */
   readonly firstKey: string | null;
   stop(): Promise<void>;
 }
 
-/** After a stop signal, requests under way have this long; then their connections are closed. */
-const CLOSE_WITHIN_MS = 5_000;
+/** In-flight requests get this long to finish at shutdown. */
+const CLOSE_TIMEOUT_MS = 5_000;
 
 const FIRST_KEY_EVERY_MS = 60_000;
 
-/** Opens the stores and the model, wires them together and listens. */
+/** Opens the stores and the models, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
-  // Undone in the opposite order when the start fails half-way.
+  // Closed in reverse order if the start fails.
   await using opened = new AsyncDisposableStack();
-  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; starting it again');
+  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
   const stores = await openStores(settings, { kind: 'thread', onThreadError });
   opened.defer(() => stores.close());
   const classifier = await Classifier.start({
@@ -186,7 +187,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       licence: classifier.weights.licence,
       commercial_use: classifier.weights.commercial_use,
       threads: classifier.stats().threads,
-      formats: ffmpeg === null ? 'WAV only (ffmpeg was not found)' : 'all that ffmpeg reads',
+      formats: ffmpeg === null ? 'WAV only (ffmpeg not found)' : 'everything ffmpeg reads',
     },
     'ready',
   );
@@ -195,13 +196,13 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     app,
     url,
     firstKey,
-    /** In the order of the data: no new requests, running jobs given back, answers sent or connections closed, stores. */
+    /** Shuts down in the order of the data: no new requests, running jobs requeued, connections closed, stores closed. */
     stop: async () => {
       stopping.abort();
-      logger.info('stopping: answering what is in flight');
+      logger.info('stopping; finishing in-flight requests');
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
       await Promise.all([processor.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
@@ -211,7 +212,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   };
 }
 
-/** Of several processes that start at once over a new database, one makes the key. */
+/** When several processes start on a new database, only one creates the key. */
 async function needsKey({ apiKey, role }: Settings, { keys, shared }: Stores): Promise<boolean> {
   if (apiKey !== '' || role === 'worker' || !(await keys.isEmpty())) return false;
   return (await shared?.takeTurn('first key', FIRST_KEY_EVERY_MS)) ?? true;

@@ -1,7 +1,6 @@
 export { buildApp } from './app.ts';
 export { composeServices, type RunningServer, startServer } from './compose.ts';
-export { createLogger } from './logger.ts';
-export { main } from './main.ts';
+export { createLogger, main } from './main.ts';
 export { toResult } from './prediction.ts';
 export { applyRuntimeFlags } from './runtime-flags.ts';
 export type { Services } from './services.ts';

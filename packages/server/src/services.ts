@@ -19,7 +19,7 @@ import type { Webhooks } from './webhooks/deliver.ts';
 /** A Fastify app whose handlers are typed by their TypeBox schemas. */
 export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0];
 
-/** What the routes work with. Made, and closed, by `compose.ts`. */
+/** What the routes use. `compose.ts` creates and closes it. */
 export interface Services {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
@@ -41,6 +41,6 @@ export interface Services {
     readonly part: BodyTimeouts;
     readonly recording: BodyTimeouts;
   };
-  /** Aborted when the server has been asked to stop. */
+  /** Aborted when shutdown begins. */
   readonly stopping: AbortSignal;
 }

@@ -24,10 +24,10 @@ const BODY = {
         properties: {
           file: {
             type: 'string',
-            // `format` beside it, for generators of clients that know only that.
+            // `format` too: some client generators know nothing else.
             format: 'binary',
             contentMediaType: 'application/octet-stream',
-            description: `The recording, ${minSeconds} to ${maxSeconds} seconds long; best a mono WAV at 44,100 Hz.`,
+            description: `The recording, ${minSeconds} to ${maxSeconds} seconds long, ideally a mono WAV at 44,100 Hz.`,
           },
         },
       },
@@ -53,13 +53,13 @@ const RESPONSES = {
     headers: {
       [REQUEST_ID_HEADER]: {
         type: 'string',
-        description: 'Names this request in logs and in questions to the operator.',
+        description: 'The id of this request in the log. Quote it when you ask for help.',
       },
       'server-timing': {
         type: 'string',
         description: 'Milliseconds spent on receive, queue, decode, model and in total.',
       },
-      [SPEECH_SECONDS_HEADER]: { type: 'string', description: 'Seconds of speech heard in the recording.' },
+      [SPEECH_SECONDS_HEADER]: { type: 'string', description: 'Seconds of speech in the recording.' },
     },
   },
   ...problems(
@@ -80,9 +80,9 @@ const RESPONSES = {
 
 const DESCRIPTION = [
   `Send a recording of ${minSeconds} to ${maxSeconds} seconds, about one sentence, and get the emotion in its tone of voice.`,
-  'Either as a file (faster): the part named `file` of a form. WAV is always read; other formats where the server has ffmpeg.',
-  `Or as prepared samples: mono, ${payloadSampleRate} Hz, as JSON.`,
-  `If nobody speaks, all emotions get about the same confidence. You may want to drop a main emotion with a confidence below ${ADVISED_MIN_CONFIDENCE}.`,
+  'As a file (faster): the part named `file` of a form. WAV always works; other formats need ffmpeg on the server.',
+  `Or as samples in JSON: mono, ${payloadSampleRate} Hz.`,
+  `Without speech, all emotions get about the same confidence. You may want to ignore a main emotion with a confidence below ${ADVISED_MIN_CONFIDENCE}.`,
   'The audio is never stored.',
 ].join('\n\n');
 

@@ -20,7 +20,7 @@ export const INITIATE_BY_GET: Operation = {
   schema: {
     ...INITIATE.schema,
     operationId: 'initiateUploadByGet',
-    summary: 'Begin an upload (by GET)',
+    summary: 'Start an upload (by GET)',
     description: 'The same operation as by POST.',
   },
 };
@@ -30,7 +30,7 @@ export const INITIATE_EMOTION: Operation = {
     ...INITIATE.schema,
     operationId: 'initiateUploadEmotion',
     tags,
-    summary: 'Begin an upload (existing clients)',
+    summary: 'Start an upload (existing clients)',
     description: 'The same operation as `POST /v1/asynch/upload/initiate`.',
   },
 };

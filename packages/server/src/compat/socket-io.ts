@@ -14,19 +14,19 @@ import { StreamWindows, streamFormat } from '../streams/windows.ts';
 
 const MAX_MESSAGE_SECONDS = 10;
 const SAMPLE_BYTES = 2;
-/** Ten seconds at the highest rate, written in base64, with something around them. */
+/** Ten seconds at the highest rate in base64, and the JSON around them. */
 const MAX_MESSAGE_BYTES = Math.ceil((MAX_MESSAGE_SECONDS * SAMPLE_RATE.max * SAMPLE_BYTES * 4) / 3) + 10_000;
 /** Socket.IO has no backpressure: what comes faster than it is heard is kept up to here, then dropped with a warning. */
 const MAX_WAITING_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
-/** A connection has so long to say who it is. */
-const CONNECT_WITHIN_MS = 10_000;
+/** Time to send the CONNECT packet with the key. */
+const CONNECT_TIMEOUT_MS = 10_000;
 
 function isSocketIo({ url = '' }: IncomingMessage): boolean {
   return url.startsWith(PATHS.socketIo);
 }
 
 /**
- * Existing clients of such services speak Socket.IO. It answers everything under its path itself, so keys and limits are
+ * Streams for existing Socket.IO clients. Socket.IO handles every request under its path itself, so keys and limits are
  * checked when a client connects, not by the hooks of HTTP requests.
  */
 export function serveSocketIo(app: FastifyInstance, services: Services): void {
@@ -36,11 +36,12 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     serveClient: false,
     destroyUpgrade: false,
     maxHttpBufferSize: MAX_MESSAGE_BYTES,
-    connectTimeout: CONNECT_WITHIN_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     ...(settings.corsOrigins.length > 0 && {
       cors: { origin: settings.corsOrigins.includes('*') ? '*' : [...settings.corsOrigins] },
     }),
   });
+  // Other upgrades stay with the listeners registered so far.
   const otherListeners = app.server.listeners('upgrade');
   app.server.removeAllListeners('upgrade');
   app.server.on('upgrade', (request: IncomingMessage, ...rest) => {
@@ -80,14 +81,14 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     });
   });
 
-  // After the streams have been told: what is left are connections that never became one.
+  // The streams are closed already. What is left are connections that never became one.
   app.addHook('preClose', async () => {
     io.disconnectSockets(true);
     io.engine.close();
   });
 }
 
-/** What a refused client gets: the sentence, and the code to branch on. */
+/** The CONNECT_ERROR of a refused client. */
 function connectError(error: unknown): Error {
   const { code, message } = asProblem(error);
   return Object.assign(new Error(message), { data: { code, detail: message } });
@@ -103,7 +104,7 @@ interface AudioMessage {
 class SocketIoSession implements OpenStream {
   readonly closed: Promise<void>;
   readonly #socket: Socket;
-  readonly #services: Services;
+  readonly #options: Services;
   readonly #recheckKey: RecheckKey;
   readonly #over = new AbortController();
   #windows: StreamWindows | undefined;
@@ -112,11 +113,11 @@ class SocketIoSession implements OpenStream {
   #closing = false;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, services: Services) {
+  constructor(socket: Socket, options: Services) {
     this.#socket = socket;
-    this.#services = services;
+    this.#options = options;
     // Only those get here whose key is a text and was valid.
-    this.#recheckKey = rechecks(services.authenticator, socket.handshake.auth['api_key'] as string);
+    this.#recheckKey = rechecks(options.authenticator, socket.handshake.auth['api_key'] as string);
     this.closed = new Promise((resolve) => {
       socket.once('disconnect', () => {
         this.#over.abort();
@@ -135,7 +136,7 @@ class SocketIoSession implements OpenStream {
 
   #receive(message: unknown): void {
     try {
-      const audio = readMessage(message, this.#services.classifier);
+      const audio = readMessage(message, this.#options.classifier);
       const bytes = audio.audio.length;
       if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
         this.#socket.emit('warning', {
@@ -164,7 +165,7 @@ class SocketIoSession implements OpenStream {
       );
       this.#sampleRate = sampleRate;
     }
-    const options = { ...this.#services, times: this.#services.streams.times, signal: this.#over.signal };
+    const options = { ...this.#options, times: this.#options.streams.times, signal: this.#over.signal };
     for (const window of this.#windows.push(audio)) {
       this.#recheckKey().catch((error: unknown) => this.#fail(error));
       const [heard] = await hear(window, 1, options);
@@ -176,7 +177,7 @@ class SocketIoSession implements OpenStream {
   #fail(error: unknown): void {
     if (this.#over.signal.aborted) return;
     const { code, message, cause } = asProblem(error);
-    if (code === 'internal') this.#services.logger.error({ err: cause }, 'a stream failed');
+    if (code === 'internal') this.#options.logger.error({ err: cause }, 'a stream failed');
     this.#close(message);
   }
 
@@ -184,14 +185,14 @@ class SocketIoSession implements OpenStream {
     if (this.#closing) return;
     this.#closing = true;
     const { conn } = this.#socket;
-    const force = setTimeout(() => conn.close(true), this.#services.streams.times.closeMs);
+    const force = setTimeout(() => conn.close(true), this.#options.streams.times.closeMs);
     conn.once('close', () => clearTimeout(force));
     this.#socket.emit('error', { error });
     this.#socket.disconnect(true);
   }
 }
 
-/** As an object or as the text of one. Throws the problem of one that makes no sense. */
+/** Takes an object or its JSON text. Throws a problem if it is invalid. */
 function readMessage(message: unknown, classifier: Classifier): AudioMessage {
   const { service, action, model, payload, sample_rate } = asObject(message);
   if (service !== 'emotion' || action !== 'prediction' || typeof payload !== 'string') {
@@ -205,7 +206,7 @@ function readMessage(message: unknown, classifier: Classifier): AudioMessage {
   }
   const audio = Buffer.from(payload, 'base64');
   if (audio.length > MAX_MESSAGE_SECONDS * sampleRate * SAMPLE_BYTES) {
-    throw bad(`A message may have ${MAX_MESSAGE_SECONDS} seconds of audio. Send it in smaller pieces.`);
+    throw bad(`A message may have at most ${MAX_MESSAGE_SECONDS} seconds of audio. Send smaller ones.`);
   }
   return { model: requireModel(classifier, String(model ?? DEFAULT_MODEL)), sampleRate, audio };
 }

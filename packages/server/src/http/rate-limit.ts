@@ -22,7 +22,8 @@ export function limitRates(app: FastifyInstance, perMinute: number, makeBuckets:
   const buckets = makeBuckets('key', perMinute);
   const requireAllowed = ({ allowed, limit, retryAfterSeconds }: Allowance) => {
     if (allowed) return;
-    throw retryLater('rate_limited', `This key may send ${limit} requests a minute.`, retryAfterSeconds);
+    const detail = `This key may send ${limit} requests per minute. Try again later.`;
+    throw retryLater('rate_limited', detail, retryAfterSeconds);
   };
   app.addHook('onRequest', async (request, reply) => {
     if (request.caller === null) return;

@@ -5,8 +5,8 @@ export const MODELS_OPERATION: Operation = {
   schema: {
     operationId: 'listModels',
     tags: ['Discrete'],
-    summary: 'The models on offer',
-    description: 'Their emotions, how well they did in tests, and the licence of the weights in use.',
+    summary: 'List the models',
+    description: 'Their emotions, measured accuracy, and the licence of the weights in use.',
     response: {
       200: json(ModelList, 'The models'),
       ...problems('missing_api_key', 'invalid_api_key', 'rate_limited'),
@@ -43,11 +43,11 @@ export const READY_OPERATION: Operation = {
   schema: {
     operationId: 'ready',
     tags: ['Operations'],
-    summary: 'Can it take requests?',
+    summary: 'Can it accept requests?',
     description:
-      '503 when no inference thread runs, the store cannot be written, or the server is stopping; `detail` says which.',
+      '503 if no inference thread is running, the store is not writable, or the server is shutting down; `detail` says which.',
     security: [],
-    response: { 200: STATUS('It can take requests', 'ready'), ...problems('overloaded') },
+    response: { 200: STATUS('It can accept requests', 'ready'), ...problems('overloaded') },
   },
 };
 
@@ -56,10 +56,10 @@ export const METRICS_OPERATION: Operation = {
   schema: {
     operationId: 'metrics',
     tags: ['Operations'],
-    summary: 'Figures for Prometheus',
+    summary: 'Prometheus metrics',
     security: [],
     response: {
-      200: { description: 'The figures', content: { 'text/plain': { schema: { type: 'string' } } } },
+      200: { description: 'The metrics', content: { 'text/plain': { schema: { type: 'string' } } } },
     },
   },
 };

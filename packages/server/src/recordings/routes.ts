@@ -60,7 +60,7 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
       const { request_id, details = false } = request.query;
       const answer = await readPrediction(requests, request_id, ownerOf(request), { details });
       if ('pending' in answer) return reply.code(202).send(answer.pending);
-      // The stored text is the answer: a long time line is neither parsed nor written again.
+      // The stored JSON is sent as it is: a long time line is not parsed again.
       return reply.type('application/json; charset=utf-8').send(answer.result);
     },
   );
@@ -73,7 +73,7 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
       const outcome = await requests.delete(id, ownerOf(request));
       if (outcome === 'unknown') throw notFound();
       processor.drop(id);
-      // The record went first: without it nothing finds the rest, and the sweep erases what a crash leaves.
+      // The record is deleted first: without it the blobs cannot be found, and the sweep erases what a crash leaves.
       await blobs.eraseGroup(id);
       if (outcome === 'deleted') asynchMetrics.uploads.inc({ event: 'deleted' });
       return reply.code(204).send();
@@ -114,8 +114,8 @@ export function addInitiateRoute(
     handler: async (request, reply) => {
       reply.headers(NO_STORE);
       const caller = request as FastifyRequest;
-      const making = makingOf(caller, `${method} initiate`, request.query, services);
-      return services.uploads.initiate(making, baseUrlOf(caller, services));
+      const command = parseCreate(caller, `${method} initiate`, request.query, services);
+      return services.uploads.initiate(command, baseUrlOf(caller, services));
     },
   });
 }
@@ -160,17 +160,17 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
     PATHS.asynch + requestsPath,
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
-      const making = makingOf(request as FastifyRequest, 'POST requests', request.query, services);
+      const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
       return reply
         .code(202)
         .headers(NO_STORE)
-        .send(await uploads.send(making, request.raw));
+        .send(await uploads.send(command, request.raw));
     },
   );
 };
 
-/** What a call says of the request that it makes, checked as far as it can be before anything is stored. */
-function makingOf(
+/** Validates everything that can be checked before anything is stored. */
+function parseCreate(
   request: FastifyRequest,
   method: string,
   query: Making['query'],
@@ -183,8 +183,8 @@ function makingOf(
 }
 
 const FORBIDDEN = {
-  wrong_signature: 'The signature does not fit this URL: use it exactly as it was given.',
-  expired: 'This URL has expired: begin a new upload.',
+  wrong_signature: 'The signature does not match this URL. Use the URL exactly as given.',
+  expired: 'This URL has expired. Start a new upload.',
 };
 
 const PART_ADDRESS = {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 
-/** One HTTP request of a client, and what it was answered. */
+/** One HTTP request of a client, and its response. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;
@@ -16,7 +16,7 @@ export interface Exchange {
   readonly shape?: unknown;
 }
 
-/** A WebSocket, and what the client said on it. */
+/** A WebSocket, and the messages of the client. */
 export interface Conversation {
   readonly webSocket: string;
   readonly messages: readonly { readonly text: string; readonly times: number }[];
@@ -24,14 +24,14 @@ export interface Conversation {
 
 export type Recorded = Exchange | Conversation;
 
-/** What a value looks like, whatever the figures in it are. */
+/** The shape of a value, without its figures. */
 export function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return typeof value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-/** Sends again what an existing client once sent, to the byte but for ids, and compares the answers. */
+/** Replays the recorded requests of an existing client, byte for byte except ids, and compares the responses. */
 export class Replay {
   readonly #origin: string;
   readonly #audio: Buffer;
@@ -53,7 +53,7 @@ export class Replay {
     for (let tries = 0; ; tries++) {
       const answer = await this.#send(exchange);
       const same = answer.status === status && (shape === undefined || sameShape(answer.text, shape));
-      // A long recording is asked for until it is done.
+      // Poll until a long recording is completed.
       if (same || method !== 'GET' || tries === 200) {
         assert.equal(answer.status, status, `${what}: ${answer.text}`);
         if (shape !== undefined) assert.deepEqual(shapeOf(JSON.parse(answer.text)), shape, what);
@@ -76,7 +76,7 @@ export class Replay {
     }).end(bytes);
     const [response] = await once(sent, 'response');
     const text = (await buffer(response)).toString();
-    // A problem has a request_id, too, but that of the call.
+    // The request_id of a problem is that of the HTTP request.
     if (response.statusCode === 200) this.#learn(text, response.headers.etag);
     return { status: response.statusCode as number, text };
   }
@@ -94,7 +94,7 @@ export class Replay {
         Buffer.alloc(Number(bytes)).toString('base64'),
       );
       for (let i = 0; i < times; i++) {
-        // They hang up when they have heard what they wanted.
+        // Clients disconnect after their last expected message.
         if (filled.startsWith('41') || filled === '1') await hear('42["prediction"');
         socket.send(filled);
       }
