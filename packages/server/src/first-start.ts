@@ -1,11 +1,10 @@
-import { readdirSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PATHS } from '@undertone/contract';
 
 const FIRST_KEY_FILE = 'first-key';
-const EXAMPLES = fileURLToPath(new URL('../../../examples/voices', import.meta.url));
+const EXAMPLE = fileURLToPath(new URL('../../../examples/voices/angry-1013.wav', import.meta.url));
 
 /** What to open and what to run. Pass a key only if this start created it. */
 export function banner(address: string, key: string | undefined): string {
@@ -18,7 +17,7 @@ export function banner(address: string, key: string | undefined): string {
   const header = `-H "x-api-key: ${key ?? '$SERVICE_API_KEY'}"`;
   return `
   Open  ${open}
-  Or    curl ${header} -F file=@${exampleVoice()} ${url}${PATHS.discrete}
+  Or    curl ${header} -F file=@${relative(process.cwd(), EXAMPLE)} ${url}${PATHS.discrete}
   Docs  ${url}${PATHS.docs}
 
 `;
@@ -30,14 +29,4 @@ export async function writeFirstKey(dataDir: string, key: string, url: string): 
   await writeFile(file, `${key}\n${url}/#key=${key}\n`, { mode: 0o600 });
   await chmod(file, 0o600); // the file may be an old one
   return file;
-}
-
-/** A file that exists, so that the command can be pasted. */
-function exampleVoice(): string {
-  try {
-    const [name = 'voice.wav'] = readdirSync(EXAMPLES).sort();
-    return relative(process.cwd(), join(EXAMPLES, name));
-  } catch {
-    return 'voice.wav';
-  }
 }

@@ -12,12 +12,12 @@ interface Setting<T> {
   readonly parse: (text: string) => T;
 }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export const ROLES = ['all', 'api', 'worker'] as const;
-export type Role = (typeof ROLES)[number];
-export type S3Addressing = 'auto' | 'path' | 'virtual';
+const ROLES = ['all', 'api', 'worker'] as const;
+type Role = (typeof ROLES)[number];
+type S3Addressing = 'auto' | 'path' | 'virtual';
 
 const DEFAULT_DATA_DIR = fileURLToPath(new URL('../../../.undertone', import.meta.url));
 

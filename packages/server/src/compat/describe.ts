@@ -1,4 +1,5 @@
 import { RateLimitStatus, StatusResult } from '@undertone/contract/schemas';
+import type { FastifySchema } from 'fastify';
 import { CLASSIFY_CLIP } from '../clips/describe.ts';
 import { json, KEY_PROBLEMS, type Operation, problems } from '../openapi/operation.ts';
 import { COMPLETE, INITIATE } from '../recordings/describe.ts';
@@ -6,44 +7,39 @@ import { COMPLETE, INITIATE } from '../recordings/describe.ts';
 const tags = ['Existing clients'];
 const RATE_LIMIT_PROBLEMS = problems('missing_api_key', 'invalid_api_key', 'rate_limited');
 
+/** The same operation under another path. */
+function alias({ schema }: Operation, own: FastifySchema): Operation {
+  return { schema: { ...schema, ...own } };
+}
+
 export const CLASSIFY_CLIP_SHORT: Operation = {
   ...CLASSIFY_CLIP,
-  schema: {
-    ...CLASSIFY_CLIP.schema,
+  ...alias(CLASSIFY_CLIP, {
     operationId: 'classifyClipShort',
     summary: 'Classify a short recording (short path)',
     description: 'The same operation as `POST /v1/discrete/emotion`, under a shorter name.',
-  },
+  }),
 };
 
-export const INITIATE_BY_GET: Operation = {
-  schema: {
-    ...INITIATE.schema,
-    operationId: 'initiateUploadByGet',
-    summary: 'Start an upload (by GET)',
-    description: 'The same operation as by POST.',
-  },
-};
+export const INITIATE_BY_GET = alias(INITIATE, {
+  operationId: 'initiateUploadByGet',
+  summary: 'Start an upload (by GET)',
+  description: 'The same operation as by POST.',
+});
 
-export const INITIATE_EMOTION: Operation = {
-  schema: {
-    ...INITIATE.schema,
-    operationId: 'initiateUploadEmotion',
-    tags,
-    summary: 'Start an upload (existing clients)',
-    description: 'The same operation as `POST /v1/asynch/upload/initiate`.',
-  },
-};
+export const INITIATE_EMOTION = alias(INITIATE, {
+  operationId: 'initiateUploadEmotion',
+  tags,
+  summary: 'Start an upload (existing clients)',
+  description: 'The same operation as `POST /v1/asynch/upload/initiate`.',
+});
 
-export const COMPLETE_EMOTION: Operation = {
-  schema: {
-    ...COMPLETE.schema,
-    operationId: 'completeUploadEmotion',
-    tags,
-    summary: 'Complete an upload (existing clients)',
-    description: 'The same operation as `POST /v1/asynch/upload/complete`.',
-  },
-};
+export const COMPLETE_EMOTION = alias(COMPLETE, {
+  operationId: 'completeUploadEmotion',
+  tags,
+  summary: 'Complete an upload (existing clients)',
+  description: 'The same operation as `POST /v1/asynch/upload/complete`.',
+});
 
 export const STATUS: Operation = {
   schema: {

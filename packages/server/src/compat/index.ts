@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { ASYNCH_PATHS, PATHS } from '@undertone/contract';
+import { ASYNCH_LIMITS, ASYNCH_PATHS, PATHS, type RateLimitStatus as RateLimits } from '@undertone/contract';
 import { RateLimitStatus, StatusQuery, StatusResult } from '@undertone/contract/schemas';
 import { addClipRoute } from '../clips/routes.ts';
 import type { ProblemError } from '../problems.ts';
@@ -21,7 +21,6 @@ import {
   RATE_LIMIT_STATUS,
   STATUS,
 } from './describe.ts';
-import { readRateLimit } from './rate-limit.ts';
 import { serveSocketIo } from './socket-io.ts';
 import { readStatus } from './status.ts';
 
@@ -73,4 +72,29 @@ function durationNames({ code, message, figures }: ProblemError): object {
     .filter((bound) => `${bound}_seconds` in figures)
     .map((bound) => [`${bound}_duration_seconds`, figures[`${bound}_seconds`]]);
   return { error: message, error_code: code.toUpperCase(), ...Object.fromEntries(renamed) };
+}
+
+const BYTES_IN_MB = 1024 * 1024;
+
+/** `remaining`: the value that this request got in its own `ratelimit-remaining` header. */
+function readRateLimit(
+  { settings, classifier, streams }: Services,
+  owner: string,
+  remaining: number,
+): RateLimits {
+  const { rateLimit, streamLimit, queueLimit } = settings;
+  return {
+    policy_name: 'default',
+    limits: {
+      requests_per_minute: rateLimit || null,
+      max_audio_size_mb: ASYNCH_LIMITS.maxFileBytes / BYTES_IN_MB,
+      max_audio_duration_seconds: ASYNCH_LIMITS.maxSeconds,
+      max_concurrent_requests: queueLimit + classifier.stats().threads,
+      max_concurrent_streams: streamLimit || null,
+    },
+    current_usage: {
+      requests_per_minute: rateLimit > 0 ? rateLimit - remaining : null,
+      concurrent_streams: streams.count(owner),
+    },
+  };
 }

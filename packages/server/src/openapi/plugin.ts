@@ -80,19 +80,15 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** The OpenAPI document as JSON and as a page. Each is built once. */
+/** The OpenAPI document as JSON and as a page. */
 export async function serveOpenApi(app: FastifyInstance): Promise<void> {
-  const once = <T>(make: () => T) => {
-    let value: T | undefined;
-    return () => (value ??= make());
-  };
-  const page = once(() => renderDocs(app.swagger()));
+  let page: ReturnType<typeof renderDocs> | undefined;
   app.get(PATHS.openapi, { config: { withoutKey: true }, schema: { hide: true } }, async () => app.swagger());
   app.get(PATHS.docs, { config: { withoutKey: true }, schema: { hide: true } }, async (_request, reply) => {
-    const { html, contentSecurityPolicy } = page();
+    page ??= renderDocs(app.swagger());
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', contentSecurityPolicy)
-      .send(html);
+      .header('content-security-policy', page.contentSecurityPolicy)
+      .send(page.html);
   });
 }

@@ -1,7 +1,7 @@
 import { API_KEY_HEADER, DEFAULT_URL } from '@undertone/contract';
 
 /** What a caller needs to know of an operation. */
-export interface Callable {
+interface Callable {
   readonly operationId?: string;
   readonly security?: readonly unknown[];
   readonly parameters?: readonly {
