@@ -4,7 +4,7 @@ export const ANSWER_MS = 950;
 /** The store cannot be read or written now: a full disk, a database that somebody else holds. Passes by itself. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';
-  /** Completes "The store is unavailable: ...". */
+  /** Completes "the server cannot store anything now: ...". */
   readonly reason: string;
 
   constructor(reason: string, options?: ErrorOptions) {

@@ -32,7 +32,7 @@ async function detailed(requestId: string, by = client): Promise<DetailedResult>
 }
 
 describe('details=true', () => {
-  test('adds times, speech and all probabilities to every step, and figures of the whole recording', async () => {
+  test('adds times, speech and all probabilities to every step, and what the whole was', async () => {
     const id = await client.upload(wav({ seconds: 12.4 }), 2, { model: '5emotions' });
     const { emotions: plain, ...rest } = await client.result(id);
     assert.deepEqual(Object.keys(rest), ['request_id', 'status']);
@@ -62,7 +62,7 @@ describe('details=true', () => {
     assert.equal(result.segments.at(-1)?.end, 12.4);
   });
 
-  test('marks silence as no speech and voices as speech', async () => {
+  test('calls silence no speech, and voices speech', async () => {
     const silence = await detailed(await client.upload(wav({ seconds: 10, sound: () => 0 })));
     assert.ok(silence.emotions.every(({ speech, confidence }) => !speech && confidence < 0.38));
     assert.equal(silence.segments.length, 1);
@@ -78,7 +78,7 @@ describe('details=true', () => {
     assert.ok(emotions.every(({ speech }) => speech));
   });
 
-  test('changes only completed results, not pending or failed ones', async () => {
+  test('is for the time line; one that is still to come or has failed is told as before', async () => {
     const { request_id } = await client.send(wav({ seconds: 5 }), 1);
     const path = `/prediction?details=true&request_id=`;
     assert.equal((await client.call(path + request_id)).status, 202);
@@ -88,7 +88,7 @@ describe('details=true', () => {
     await problemOf(await client.call(`/prediction?details=maybe&request_id=${failed}`), 'bad_request');
   });
 
-  test('works for a result stored without details, as far as possible', async () => {
+  test('works for a result that was stored before there were details, as far as it goes', async () => {
     const resting = await testApp();
     const { requests } = resting.stores;
     const id = crypto.randomUUID();
@@ -109,7 +109,7 @@ describe('details=true', () => {
   });
 });
 
-test('segments join neighbouring steps of a channel with the same emotion; without speech it is null', () => {
+test('segments join neighbouring steps of a channel with one emotion; steps without speech have none', () => {
   const step = (start: number, channel: number, emotion: string, speech_seconds: number, confidence = 0.5) =>
     ({
       start,
@@ -142,7 +142,7 @@ test('segments join neighbouring steps of a channel with the same emotion; witho
 describe('channels=separate', () => {
   const call = stereoCall(120);
 
-  test('analyses an angry and a sad speaker separately; mixed, the answers are those of the mix', async () => {
+  test('hears an angry and a sad speaker apart; mixed, the answers are those of the mix', async () => {
     const { file, left, right } = await call;
     const id = await client.upload(file, 2, { channels: 'separate' });
     const { emotions } = await client.result(id);
@@ -173,14 +173,14 @@ describe('channels=separate', () => {
         'while the other one talks there is no speech',
       );
     }
-    // A mix gives exactly the answers of a mono file of the mixed audio.
+    // A mix is what it always was: to the digit the same as a mono file of the mixed sound.
     const mixed = await client.result(await client.upload(file));
     const mono = await client.result(await client.upload(mixOf(left, right)));
     assert.deepEqual(mixed.emotions, mono.emotions);
     assert.ok(mixed.emotions.every((element) => !('channel' in element)));
   });
 
-  test('of a mono file gives channel 0 only, with the answers of the whole', async () => {
+  test('of a mono file is channel 0 alone, with the answers of the whole', async () => {
     const { emotions } = await client.result(
       await client.upload(wav({ seconds: 11 }), 1, { channels: 'separate' }),
     );
@@ -191,7 +191,7 @@ describe('channels=separate', () => {
     );
   });
 
-  test('fails with both numbers above eight channels; another value is a bad request', async () => {
+  test('of more than eight channels fails with both numbers, of another word is a bad request', async () => {
     const many = wav({ seconds: 5, rate: 8_000, channels: 9 });
     const id = await client.upload(many, 1, { channels: 'separate' });
     const problem = await problemOf(await client.settled(id), 'unreadable_audio');
@@ -200,7 +200,7 @@ describe('channels=separate', () => {
     await problemOf(await client.initiate({ channels: 'both' }), 'bad_request');
   });
 
-  test('reaches second-generation clients too', async () => {
+  test('is told to the second generation of existing clients too', async () => {
     const id = await client.upload(wav({ seconds: 5, channels: 2 }), 1, { channels: 'separate' });
     await client.result(id);
     const { url } = await service.listen();
@@ -217,14 +217,14 @@ describe('channels=separate', () => {
   });
 });
 
-/** Mixes as the decoder does, in 32-bit floats. */
+/** As the decoder mixes, in 32-bit floats. */
 function mixOf(left: Int16Array, right: Int16Array): Buffer {
   const mixed = Float32Array.from(left, (value, i) => (value / 32_768 + (right[i] ?? 0) / 32_768) * 0.5);
   const header = wavHeader({ format: 3, rate: 16_000, channels: 1, bits: 32, dataBytes: mixed.byteLength });
   return Buffer.concat([header, Buffer.from(mixed.buffer)]);
 }
 
-test('the plain answer is unchanged to the byte', async () => {
+test('the plain answer has not changed by a byte', async () => {
   const id = await client.upload(wav({ seconds: 5 }));
   const { emotions } = await client.result(id);
   const text = await (await client.prediction(id)).text();

@@ -23,7 +23,7 @@ const service = await testApp({}, { classifier, processorTimes: { renewEveryMs: 
 const client = await AsynchClient.of(service);
 service.services.processor.start();
 
-/** A real voice, repeated. */
+/** A real voice, over and over. */
 async function voices(seconds: number): Promise<Buffer> {
   const names = ['angry-1013', 'happy-1064', 'neutral-1039', 'sad-1028'];
   const folder = new URL('../../../../examples/voices/', import.meta.url);
@@ -38,7 +38,7 @@ async function voices(seconds: number): Promise<Buffer> {
   ]);
 }
 
-/** The model's prediction for each window, computed directly. */
+/** What the model says of each window, without any of the machinery in between. */
 async function directly(file: Uint8Array, model: ModelId, stepSeconds: number) {
   const source = {
     size: file.length,
@@ -56,7 +56,7 @@ async function directly(file: Uint8Array, model: ModelId, stepSeconds: number) {
 describe('a recording', () => {
   const file = voices(33.4);
 
-  test('becomes a time line with one prediction per window, the last window looking back', async () => {
+  test('becomes a time line: what the model hears in each window, the last one looking back', async () => {
     const bytes = await file;
     const { emotions, status } = await client.result(await client.upload(bytes, 3));
     assert.equal(status, 'completed');
@@ -68,7 +68,7 @@ describe('a recording', () => {
   });
 
   for (const model of Object.keys(MODELS) as ModelId[]) {
-    testEmbedded(`is classified by ${model} on request`, async () => {
+    testEmbedded(`is heard by ${model} when asked`, async () => {
       const bytes = await file;
       const { emotions } = await client.result(await client.upload(bytes, 1, { model, interval: 10 }));
       assert.deepEqual(emotions, await directly(bytes, model, 10));
@@ -94,12 +94,12 @@ describe('a recording', () => {
     }
   });
 
-  testEmbedded('may be 50 ms shorter than 5 s', async () => {
+  testEmbedded('may miss 5 s by 50 ms, as recorders do', async () => {
     const { emotions } = await client.result(await client.upload(wav({ seconds: 4.96 })));
     assert.equal(emotions.length, 1);
   });
 
-  test('may have any format that ffmpeg reads, including an m4a with its index at the end', async () => {
+  test('may be anything that ffmpeg reads, an m4a with its index at the end too', async () => {
     assert.ok(ffmpegPath, 'the tests need ffmpeg');
     const dir = await tempDir();
     const source = join(dir, 'in.wav');
@@ -113,7 +113,7 @@ describe('a recording', () => {
   });
 });
 
-test('a large MP4 with its index at the end is read in place, in parts, and reports progress', async () => {
+test('a large MP4 with its index at the end is read where it lies, in parts, and its progress moves', async () => {
   assert.ok(ffmpegPath, 'the tests need ffmpeg');
   const target = join(await tempDir(), 'out.mov');
   const source = 'sine=300:duration=24:sample_rate=192000';
@@ -140,7 +140,7 @@ test('a large MP4 with its index at the end is read in place, in parts, and repo
   while ((await service.stores.blobs.groups()).length > 0) await sleep(10);
 });
 
-describe('an unusable recording', () => {
+describe('a recording that cannot be used', () => {
   const cases: [string, Promise<Buffer> | Buffer, Parameters<typeof problemOf>[1], RegExp][] = [
     ['too short', wav({ seconds: 4.9 }), 'audio_too_short', /4\.9 s/],
     ['noise without a format', randomBytes(100_000), 'unreadable_audio', /./],
@@ -148,7 +148,7 @@ describe('an unusable recording', () => {
     ['a rate too high', wav({ seconds: 6, rate: 200_000 }), 'sample_rate_too_high', /200000/],
   ];
   for (const [name, file, code, words] of cases) {
-    test(`${name} fails with a reason, and its audio is erased`, async () => {
+    test(`${name} fails with a reason, and its audio is gone`, async () => {
       const id = await client.upload(await file, 2);
       const problem = await problemOf(await client.settled(id), code, 422);
       assert.match(problem.detail, words);
@@ -161,7 +161,7 @@ describe('an unusable recording', () => {
     });
   }
 
-  test('that needs ffmpeg, on a machine without it, fails as unreadable and says why', async () => {
+  test('of a format that needs ffmpeg, on a machine without it, fails as unreadable and says why', async () => {
     const bare = await testApp();
     bare.services.processor.start();
     const bareClient = await AsynchClient.of(bare);
@@ -171,8 +171,8 @@ describe('an unusable recording', () => {
   });
 });
 
-describe('during processing', () => {
-  /** Half an hour at 8 kHz: a few seconds of work for one thread. */
+describe('while it is processed', () => {
+  /** Half an hour at 8 kHz: some seconds of work for one thread. */
   const long = longWav(1_800);
 
   async function processing(id: string): Promise<void> {
@@ -184,7 +184,7 @@ describe('during processing', () => {
     }
   }
 
-  test('progress grows, and deleting cancels the work', async () => {
+  test('progress grows, and deleting stops the work', async () => {
     const id = await client.upload(long);
     await processing(id);
     let progress = 0;
@@ -202,7 +202,7 @@ describe('during processing', () => {
     while (atWork() > 0) await sleep(10);
   });
 
-  test('a short recording is not delayed by a long one', async () => {
+  test('a short one is not held up by a long one', async () => {
     const slow = await client.upload(long);
     await processing(slow);
     const quick = await client.upload(wav({ seconds: 6 }));
@@ -211,7 +211,7 @@ describe('during processing', () => {
     await client.delete(slow);
   });
 
-  test('shutdown requeues it without counting an attempt', async () => {
+  test('a stop gives it back to the queue, and that is no failed attempt', async () => {
     const id = await client.upload(long);
     await processing(id);
     await service.services.processor.stop();
@@ -223,7 +223,7 @@ describe('during processing', () => {
   });
 });
 
-testEmbedded('a full inference queue delays a recording and does not fail it', async () => {
+testEmbedded('a full inference queue makes a recording wait, not fail', async () => {
   const narrow = await Classifier.start({ workers: 1, queueLimit: 1 });
   after(() => narrow.close());
   const busy = await testApp({ SERVICE_ASYNCH_JOBS: '3' }, { classifier: narrow });
@@ -233,7 +233,7 @@ testEmbedded('a full inference queue delays a recording and does not fail it', a
   for (const id of ids) assert.equal((await busyClient.result(id)).emotions.length, 5);
 });
 
-testEmbedded('metrics count uploads, jobs and their speed', async () => {
+testEmbedded('uploads, jobs and their speed are counted', async () => {
   const text = (await service.app.inject({ url: PATHS.metrics })).body;
   const figure = (name: string) =>
     Number(

@@ -14,7 +14,7 @@ test('kill -9 during upload, completion and processing loses nothing and leaves 
   assert.deepEqual(report.moments, { upload: 2, completion: 1, processing: 1 });
 });
 
-test('after an orderly shutdown, work resumes immediately at the next start', async () => {
+test('a server that is stopped in peace goes on after its next start, at once', async () => {
   const dataDir = await tempDir();
   const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
   await server.start();

@@ -1,4 +1,4 @@
-// Checks what docs/PRIVACY.md promises: the content of the data folder after each stage, and when it is erased.
+// Holds docs/PRIVACY.md to its word: what lies in the data folder after each stage, and when it is gone.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { Clock } from './support/clock.ts';
 
 const HOUR = 3_600_000;
 
-/** The bytes of every file in the data folder. */
+/** The bytes of every file of the data folder. */
 async function everything(dataDir: string): Promise<Buffer> {
   const names = (await readdir(dataDir, { recursive: true, withFileTypes: true })).filter((e) => e.isFile());
   return Buffer.concat(await Promise.all(names.map((e) => readFile(join(e.parentPath, e.name)))));
@@ -41,11 +41,11 @@ async function timed(): Promise<Timed> {
   return { service, clock, client: await AsynchClient.of(service) };
 }
 
-// Started here, so that its threads do not belong to the first test.
+// Here, so that its threads belong to the file and not to the first test.
 await sharedClassifier();
 
-describe('storage', () => {
-  test('has the parts until processing ends, then only the result', async () => {
+describe('what is kept', () => {
+  test('the parts while they arrive and wait, and only the result once it is written', async () => {
     const { service, client } = await timed();
     assert.deepEqual(await filesOf(service.dataDir), []);
     const file = wav({ seconds: 6 });
@@ -66,7 +66,7 @@ describe('storage', () => {
     assert.ok(!bytes.includes(file.subarray(5_000, 5_064)), 'no piece of the audio is left');
   });
 
-  test('keeps only the id of a deleted request, for a second DELETE within a day', async () => {
+  test('nothing of a request that was deleted but its id, which a second DELETE needs for a day', async () => {
     const { service, client, clock } = await timed();
     service.services.processor.start();
     const id = await client.upload(wav({ seconds: 6 }));
@@ -81,7 +81,7 @@ describe('storage', () => {
     assert.ok(!(await everything(service.dataDir)).includes(id));
   });
 
-  test('has only files that other users cannot read', async () => {
+  test('only files that nobody else on the machine can read', async () => {
     const { service, client } = await timed();
     await client.send(randomBytes(100), 1);
     const entries = await readdir(service.dataDir, { recursive: true, withFileTypes: true });
@@ -92,7 +92,7 @@ describe('storage', () => {
     }
   });
 
-  test('the log contains no file name, URL or key of a caller', async () => {
+  test('nothing of a caller in the log: no file name, no address, no key', async () => {
     let log = '';
     const write = (line: string) => {
       log += line;
@@ -114,8 +114,8 @@ describe('storage', () => {
   });
 });
 
-describe('after 24 hours', () => {
-  test('a result is erased: 410, then 404 a day later', async () => {
+describe('24 hours after it was made', () => {
+  test('a result is gone: 410, then 404 a day later, and no byte of it is left', async () => {
     const { service, client, clock } = await timed();
     service.services.processor.start();
     const id = await client.upload(wav({ seconds: 6 }));
@@ -132,7 +132,7 @@ describe('after 24 hours', () => {
     await problemOf(await client.prediction(id), 'not_found');
   });
 
-  test('an incomplete upload is erased and can no longer be completed', async () => {
+  test('an upload that was never completed is gone, and cannot be completed any more', async () => {
     const { service, client, clock } = await timed();
     const upload = await client.send(randomBytes(1000), 2);
     clock.ms += ASYNCH_LIMITS.retentionSeconds * 1000;
@@ -142,7 +142,7 @@ describe('after 24 hours', () => {
     assert.deepEqual(await service.stores.requests.parts(upload.request_id), []);
   });
 
-  test('a queued or processing recording is erased, and its processing stops', async () => {
+  test('a recording that waits or is being processed is gone, and its processing stops', async () => {
     const { service, client, clock } = await timed();
     const long = longWav(1_200);
     const ids = [await client.upload(long), await client.upload(long), await client.upload(long)];
@@ -157,8 +157,8 @@ describe('after 24 hours', () => {
   });
 });
 
-describe('leftovers of a crash are erased at the next start', () => {
-  test('parts that were never recorded, or whose request is gone', async () => {
+describe('what a crash leaves is cleared at the next start', () => {
+  test('parts that were never recorded or whose request is gone', async () => {
     const { service, client, clock } = await timed();
     const upload = await client.send(randomBytes(1000), 1);
     const [kept] = await filesOf(service.dataDir);
@@ -180,7 +180,7 @@ describe('leftovers of a crash are erased at the next start', () => {
     assert.equal((await client.complete(upload)).status, 200, 'the upload is as it was');
   });
 
-  test('the audio of a result written just before the crash', async () => {
+  test('the audio of a result that was written just before', async () => {
     const { service, client } = await timed();
     const { requests } = service.stores;
     const id = await client.upload(wav({ seconds: 5 }));
