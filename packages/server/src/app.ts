@@ -1,8 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
 import fastify, { type FastifyInstance, LogController } from 'fastify';
-import { discreteRoutes } from './clips/routes.ts';
-import { serveSocketIo } from './compat/socket-io.ts';
+import { clipRoutes } from './clips/routes.ts';
 import { requireKeys } from './http/auth.ts';
 import { drainUnreadBodies } from './http/body.ts';
 import { answerClientError, answerErrors, sendProblem, watchMethods } from './http/errors.ts';
@@ -12,11 +11,11 @@ import { secure } from './http/security.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
 import { operationRoutes } from './operators/routes.ts';
 import { servePage } from './page.ts';
-import { asynchRoutes } from './recordings/routes.ts';
+import { recordingRoutes } from './recordings/routes.ts';
 import type { Services } from './services.ts';
 import { acceptWebSockets, isWebSocket, streamRoutes } from './streams/routes.ts';
 
-/** The whole service as one tree of plugins. It knows no port, opens nothing and closes nothing it was given. */
+/** The whole service as one tree of plugins. It knows no port, and neither opens nor closes what it is given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {
   const { settings, metrics, logger, stopping, authenticator, bodyTimeouts, makeBuckets } = services;
   const app = fastify({
@@ -26,10 +25,10 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     requestIdHeader: false,
     trustProxy: settings.trustedProxies.length > 0 && [...settings.trustedProxies],
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
-    // Requests on connections that are already open are answered while we stop, not turned away.
+    // During shutdown, requests on open connections are still answered.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // Slow clients: headers within 10 s; bodies are timed where they are read, more strictly than this outermost limit.
+    // `requestTimeout` is the outermost limit: the routes that read bodies have stricter ones.
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 5_000,
@@ -42,7 +41,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     clientErrorHandler: answerClientError,
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.server.maxConnections = 2_048;
-  // An expectation we do not know is no reason to refuse the request that has it.
+  // Node would refuse an unknown `Expect` header with 417; we ignore it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.addHook('onListen', async () => metrics.resetEventLoopDelay());
@@ -55,7 +54,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     reply.header(REQUEST_ID_HEADER, request.id);
   });
   app.addHook('onSend', async (_request, reply) => {
-    // A connection that is kept alive would keep a stopping server alive as well.
+    // A keep-alive connection would delay shutdown.
     if (stopping.aborted) reply.header('connection', 'close');
   });
   await secure(app, settings);
@@ -65,14 +64,13 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     refuseOtherMethods();
     return app;
   }
-  const checkKey = requireKeys(app, authenticator, makeBuckets);
-  const countRequest = limitRates(app, settings.rateLimit, makeBuckets);
-  serveSocketIo(app, { ...services, checkKey, countRequest });
-
-  await app.register(discreteRoutes, services);
-  await app.register(asynchRoutes, services);
+  requireKeys(app, authenticator, makeBuckets);
+  limitRates(app, settings.rateLimit, makeBuckets);
+  await app.register(clipRoutes, services);
+  await app.register(recordingRoutes, services);
   await app.register(streamRoutes, services);
   await app.register(operationRoutes, services);
+  await app.register(import('./compat/index.ts'), services);
   await serveOpenApi(app);
   await servePage(app, services);
   refuseOtherMethods();

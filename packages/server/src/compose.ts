@@ -6,6 +6,7 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { TokenBuckets } from './http/rate-limit.ts';
 import { Metrics } from './operators/metrics.ts';
@@ -20,18 +21,17 @@ import { Streams } from './streams/registry.ts';
 import type { StreamTimes } from './streams/session.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
-/**
- * A clip is small: whoever needs longer than this to send one is not going to finish. A part has 100 MB at the most, a
- * whole recording in one call 1 GiB.
- */
+/** Clips are small; a part has up to 100 MB, a whole recording in one call up to 1 GiB. */
 const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
   clip: { idleMs: 10_000, totalMs: 30_000 },
   part: { idleMs: 30_000, totalMs: 15 * 60_000 },
   recording: { idleMs: 30_000, totalMs: 60 * 60_000 },
 };
 
-/** What `composeServices` puts together. Tests bring some of it themselves. */
-export interface Parts {
+const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
+
+/** What the services are built from. Tests replace some of it. */
+export interface Dependencies {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly stores: Stores;
@@ -45,10 +45,10 @@ export interface Parts {
   readonly now?: () => number;
 }
 
-export function composeServices(parts: Parts): { services: Services; sweep: Sweep } {
-  const { settings, logger, classifier, metrics, stopping, now } = parts;
-  const { requests, keys, blobs, presigner, shared } = parts.stores;
-  const bodyTimeouts = { ...BODY_TIMEOUTS, ...parts.bodyTimeouts };
+export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
+  const { settings, logger, classifier, metrics, stopping, now } = dependencies;
+  const { requests, keys, blobs, presigner, shared } = dependencies.stores;
+  const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchRequests(() => requests.countByState());
   const authenticator = new Authenticator({
@@ -58,12 +58,12 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     ...(now && { now }),
   });
   const webhooks = new Webhooks({
-    store: parts.stores.webhooks,
+    store: dependencies.stores.webhooks,
     allowPrivate: settings.webhookPrivate,
     presigner,
     metrics,
     logger,
-    ...(parts.webhookTimes && { times: parts.webhookTimes }),
+    ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
   const worker = new RecordingWorker({
     requests,
@@ -73,9 +73,13 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
-    ...(parts.workerTimes && { times: parts.workerTimes }),
+    ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });
-  const streams = new Streams({ limit: settings.streamLimit, metrics, times: parts.streamTimes ?? {} });
+  const streams = new Streams({
+    limit: settings.streamLimit,
+    metrics,
+    times: dependencies.streamTimes ?? {},
+  });
   const uploads = new Uploads({
     requests,
     blobs,
@@ -101,6 +105,11 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
     logger,
     metrics,
     classifier,
+    admission: new Admission({
+      ...ADMISSION_LIMITS,
+      maxInFlight: settings.queueLimit + classifier.stats().threads,
+      expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
+    }),
     authenticator,
     makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
     requests,
@@ -119,21 +128,21 @@ export function composeServices(parts: Parts): { services: Services; sweep: Swee
 export interface RunningServer {
   readonly app: FastifyInstance;
   readonly url: string;
-  /** A key made by this start because there was none; shown here and never again. */
+  /** The key that this start created because there was none. It is not available again. */
   readonly firstKey: string | null;
   stop(): Promise<void>;
 }
 
-/** After a stop signal, requests under way have this long; then their connections are closed. */
-const CLOSE_WITHIN_MS = 5_000;
+/** In-flight requests get this long to finish at shutdown. */
+const CLOSE_TIMEOUT_MS = 5_000;
 
 const FIRST_KEY_EVERY_MS = 60_000;
 
-/** Opens the stores and the model, wires them together and listens. */
+/** Opens the stores and the models, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
-  // Undone in the opposite order when the start fails half-way.
+  // Closed in reverse order if the start fails.
   await using opened = new AsyncDisposableStack();
-  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; starting it again');
+  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
   const stores = await openStores(settings, { kind: 'thread', onThreadError });
   opened.defer(() => stores.close());
   const classifier = await Classifier.start({
@@ -178,7 +187,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       licence: classifier.weights.licence,
       commercial_use: classifier.weights.commercial_use,
       threads: classifier.stats().threads,
-      formats: ffmpeg === null ? 'WAV only (ffmpeg was not found)' : 'all that ffmpeg reads',
+      formats: ffmpeg === null ? 'WAV only (ffmpeg not found)' : 'everything ffmpeg reads',
     },
     'ready',
   );
@@ -187,13 +196,13 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     app,
     url,
     firstKey,
-    /** In the order of the data: no new requests, running jobs given back, answers sent or connections closed, stores. */
+    /** Shuts down in the order of the data: no new requests, running jobs requeued, connections closed, stores closed. */
     stop: async () => {
       stopping.abort();
-      logger.info('stopping: answering what is in flight');
+      logger.info('stopping; finishing in-flight requests');
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
+      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
       await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
@@ -203,7 +212,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   };
 }
 
-/** Of several processes that start at once over a new database, one makes the key. */
+/** When several processes start on a new database, only one creates the key. */
 async function needsKey({ apiKey, role }: Settings, { keys, shared }: Stores): Promise<boolean> {
   if (apiKey !== '' || role === 'worker' || !(await keys.isEmpty())) return false;
   return (await shared?.takeTurn('first key', FIRST_KEY_EVERY_MS)) ?? true;

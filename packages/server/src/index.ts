@@ -1,10 +1,8 @@
 export { buildApp } from './app.ts';
 export { composeServices, type RunningServer, startServer } from './compose.ts';
-export { createLogger } from './logger.ts';
-export { main } from './main.ts';
+export { createLogger, main } from './main.ts';
 export { toResult } from './prediction.ts';
-export { applyRuntimeFlags } from './runtime-flags.ts';
 export type { Services } from './services.ts';
-export { LOG_LEVELS, readSettings, SETTINGS, type Settings, SettingsError } from './settings.ts';
+export { readSettings, SETTINGS, type Settings, SettingsError } from './settings.ts';
 export { DATABASE_FILE, openS3, openStores, type Stores } from './stores/index.ts';
-export type { Caller, KeyRecord, KeyStore } from './stores/key-store.ts';
+export type { KeyRecord, KeyStore } from './stores/key-store.ts';

@@ -1,16 +1,15 @@
-import type { Logger } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
 import { type RunningServer, startServer } from './compose.ts';
-import { banner, keepFirstKey } from './first-start.ts';
-import { createLogger } from './logger.ts';
+import { banner, writeFirstKey } from './first-start.ts';
 import { applyRuntimeFlags } from './runtime-flags.ts';
-import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
+import { type LogLevel, readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
 
-/** A stop that takes longer than this is not going to end by itself. */
-const STOP_WITHIN_MS = 14_000;
-/** A signal to a process group comes twice where `make` started the server, which passes it on: that is one signal. */
+const STOP_TIMEOUT_MS = 14_000;
+/** `make` passes a signal on that the process group already got: two signals this close together are one. */
 const SAME_SIGNAL_MS = 300;
 
-/** Runs the server until a signal: the first one stops it in order, the second at once. */
+/** Runs the server until a signal. The first one stops it in order, the second one at once. */
 export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> {
   const settings = readSettings(env);
   const logger = createLogger(settings.logLevel);
@@ -23,11 +22,11 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
       return;
     }
     stoppedAt = performance.now();
-    setTimeout(() => process.exit(1), STOP_WITHIN_MS + settings.drainSeconds * 1000).unref();
+    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS + settings.drainSeconds * 1000).unref();
     server.stop().then(
       () => process.exit(0),
       (error) => {
-        logger.error({ err: error }, 'the stop failed');
+        logger.error({ err: error }, 'shutdown failed');
         process.exit(1);
       },
     );
@@ -37,7 +36,17 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
   if (settings.role !== 'worker') await welcome(server, settings, logger);
 }
 
-/** A key is shown on a terminal only: logs are kept, and read by others. */
+/** JSON lines, or readable ones on a terminal. Nothing a caller sent is logged: no body, header or query. */
+export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  if (destination) return pino(options, destination);
+  if (process.stdout.isTTY) {
+    return pino(options, pretty({ colorize: true, translateTime: 'SYS:HH:MM:ss', sync: true }));
+  }
+  return pino(options);
+}
+
+/** The key is printed on a terminal only: logs are kept, and other people read them. */
 async function welcome(
   { firstKey, url }: RunningServer,
   { dataDir }: Settings,
@@ -45,8 +54,8 @@ async function welcome(
 ): Promise<void> {
   if (process.stdout.isTTY) process.stdout.write(banner(url, firstKey ?? undefined));
   else if (firstKey !== null) {
-    const file = await keepFirstKey(dataDir, firstKey, url);
-    logger.info({ file }, 'made the first API key: it is in this file, with a link to the page');
+    const file = await writeFirstKey(dataDir, firstKey, url);
+    logger.info({ file }, 'created the first API key; this file has the key and a link to the web page');
   }
 }
 

@@ -15,7 +15,7 @@ const TYPES: Record<string, string> = {
   '.wav': 'audio/wav',
 };
 
-/** For programs that ask for the address alone. */
+/** The answer at `/` for programs. */
 const LINKS = {
   name: 'Undertone',
   version: packageJson.version,
@@ -27,9 +27,9 @@ const LINKS = {
 
 const NOT_BUILT =
   '<!doctype html><html lang="en"><title>Undertone</title><p>This page has not been built. Run <code>make install</code> ' +
-  'in the folder of the project and load it again. The <a href="/docs">API</a> works without it.';
+  'in the project folder and reload. The <a href="/docs">API</a> works without it.';
 
-/** The page for people at `/`, made by `packages/playground`; see there. Nothing of it needs a key but what it calls. */
+/** The web page at `/`, built by `packages/playground`. The page needs no key; its API calls do. */
 export async function servePage(app: FastifyInstance, services: Pick<Services, 'settings' | 'blobs'>) {
   const policy = contentSecurityPolicy(services);
   const send = (reply: FastifyReply, type: string | undefined, content: Buffer | string) =>
@@ -49,7 +49,7 @@ export async function servePage(app: FastifyInstance, services: Pick<Services, '
     { config: { withoutKey: true }, schema: { hide: true } },
     async (request, reply) => {
       const name = request.params['*'];
-      // Names of ours have no dots but the one before their ending: nothing leads out of the folder.
+      // No dot but the one before the extension, so no path can leave the folder.
       if (!/^([\w-]+\/)*[\w-]+\.\w+$/.test(name)) throw notFound();
       const content = await readPage(name).catch(() => {
         throw notFound();
@@ -64,10 +64,10 @@ function readPage(name: string): Promise<Buffer> {
 }
 
 function notFound(): ProblemError {
-  return new ProblemError('not_found', 'There is no such file. The page is at /.');
+  return new ProblemError('not_found', 'File not found. The page is at /.');
 }
 
-/** The page may talk to this server, under its public address too, and to where recordings are sent. */
+/** The page may connect to this server, its public URL, and the origin that uploads go to. */
 function contentSecurityPolicy({ settings, blobs }: Pick<Services, 'settings' | 'blobs'>): string {
   const publicOrigin = settings.publicUrl && new URL(settings.publicUrl).origin;
   const origins = [publicOrigin, publicOrigin.replace(/^http/, 'ws'), blobs.uploadOrigin];

@@ -2,7 +2,7 @@ import type { Classifier, Models } from '@undertone/classifier';
 import { type AllPredictions, DEFAULT_MODEL, type DiscreteResult, type Emotion } from '@undertone/contract';
 import { unknownModel } from './problems.ts';
 
-/** Four decimals: finer than the calibration, coarse enough to read. */
+/** Four decimals. */
 const UNITS = 10_000;
 
 /** The result of one model, which must be in the catalogue. */
@@ -13,8 +13,8 @@ export function resultOf(models: Models, model: string): DiscreteResult {
 }
 
 /**
- * Probabilities as the wire shows them. They are rounded by largest remainder, so that the shown values make
- * exactly 1 and keep their order, and `main_emotion` is the highest of what is shown.
+ * Rounds probabilities for the wire by largest remainder, so that the rounded values add up to exactly 1, keep their
+ * order, and `main_emotion` has the highest of them.
  */
 export function toResult(probabilities: Readonly<Record<string, number>>): DiscreteResult {
   const entries = Object.entries(probabilities).map(([emotion, probability]) => {
@@ -38,7 +38,7 @@ export function toResult(probabilities: Readonly<Record<string, number>>): Discr
   };
 }
 
-/** The name of the model that answers. A catalogue of one's own may have fewer than the contract names. */
+/** The name of the model that answers. A custom catalogue may have fewer models than the contract names. */
 export function requireModel({ catalog }: Pick<Classifier, 'catalog'>, name: string = DEFAULT_MODEL): string {
   const models = catalog.models.map(({ id }) => id);
   if (models.includes(name)) return name;

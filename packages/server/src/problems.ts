@@ -6,15 +6,15 @@ import { StoreUnavailableError } from './stores/unavailable.ts';
 type Figures = Record<string, unknown>;
 
 interface ProblemOptions {
-  /** Members that help to fix the request, such as `min_seconds` and `actual_seconds`. */
+  /** Extra members of the body that help to fix the request, such as `min_seconds`. */
   figures?: Figures;
-  /** Where it is not the one of the code. */
+  /** If it is not the usual status of the code. */
   status?: number;
   headers?: Record<string, string>;
   cause?: unknown;
 }
 
-/** What any part of the server throws when a request cannot be answered as asked. */
+/** Thrown anywhere in the server to refuse a request. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly code: ErrorCode;
@@ -31,7 +31,7 @@ export class ProblemError extends Error {
     this.headers = headers;
   }
 
-  /** The body of the answer, as RFC 9457 wants it. */
+  /** The response body (RFC 9457). */
   toBody(requestId: string): Problem {
     const { title } = ERRORS[this.code];
     return {
@@ -42,21 +42,11 @@ export class ProblemError extends Error {
       code: this.code,
       request_id: requestId,
       ...this.figures,
-      ...this.#forOlderClients(),
     };
-  }
-
-  /** Clients of this kind of API exist that read a wrong length under other names. */
-  #forOlderClients(): Figures {
-    if (this.code !== 'audio_too_short' && this.code !== 'audio_too_long') return {};
-    const renamed = (['min', 'max', 'actual'] as const)
-      .filter((bound) => `${bound}_seconds` in this.figures)
-      .map((bound) => [`${bound}_duration_seconds`, this.figures[`${bound}_seconds`]]);
-    return { error: this.message, error_code: this.code.toUpperCase(), ...Object.fromEntries(renamed) };
   }
 }
 
-/** With the header and the figure that tell a client when to come back. */
+/** With a `Retry-After` header, and the same figure in the body. */
 export function retryLater(
   code: 'overloaded' | 'rate_limited',
   detail: string,
@@ -76,7 +66,7 @@ export function unknownModel(models: readonly string[]): ProblemError {
   return new ProblemError('unknown_model', detail, { figures: { models } });
 }
 
-/** The one place where errors of other rooms and of the framework become ours. */
+/** The one place that maps errors from other packages and from Fastify to problems. */
 export function asProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (error instanceof AudioError) {
@@ -89,10 +79,11 @@ export function asProblem(error: unknown): ProblemError {
   if (error instanceof NoThreadsError) {
     return retryLater('overloaded', 'No inference thread is running. Try again in 5 seconds.', 5, error);
   }
-  if (error instanceof ClosedError) return retryLater('overloaded', 'This server is stopping.', 1);
+  if (error instanceof ClosedError)
+    return retryLater('overloaded', 'The server is shutting down. Try again in 1 second.', 1);
   if (error instanceof StoreUnavailableError) {
-    // Nobody's mistake, and it passes: 503, which clients wait out, rather than 500, which tells them to give up.
-    const detail = `The server cannot store anything now: ${error.reason}. Nothing that it acknowledged is lost. Try again later.`;
+    // Temporary: clients retry a 503 but give up on a 500.
+    const detail = `The store is unavailable: ${error.reason}. No acknowledged data is lost. Try again later.`;
     return retryLater('overloaded', detail, 5, error);
   }
   return asFrameworkProblem(error) ?? internal(error);
@@ -119,7 +110,7 @@ function asFrameworkProblem(error: unknown): ProblemError | undefined {
 function internal(cause: unknown): ProblemError {
   return new ProblemError(
     'internal',
-    'This is our fault, and it was logged. Tell the operator the request_id if it happens again.',
+    'This is a bug in the server, and it was logged. If it happens again, tell the operator the request_id.',
     { cause },
   );
 }

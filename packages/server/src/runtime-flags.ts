@@ -1,19 +1,19 @@
-/** How the server's memory is laid out, whoever starts it: `make serve`, `npx undertone serve` or a service manager. */
+/** Memory settings for every way to start the server: `make serve`, `npx undertone serve`, a service manager. */
 const NODE_FLAGS = [
-  // Bodies pass through quickly: a small young generation is collected often and keeps the process small.
+  // Bodies are short-lived: a small young generation is collected often and keeps the process small.
   '--max-semi-space-size=4',
-  // Audio lies outside the JavaScript heap but counts towards the growth after which all of it is collected. Ours is
-  // small, so that would be every fourth recording; with some room to grow it is rare enough.
+  // Audio is outside the JavaScript heap but counts towards the growth that triggers a full collection. Our heap is
+  // small, so by default every fourth recording would trigger one.
   '--heap-growing-percent=150',
 ];
-/** Each thread would otherwise have a heap of its own, which is never given back. */
+/** By default glibc gives each thread a heap of its own and never returns that memory. */
 const ENVIRONMENT = {
   MALLOC_ARENA_MAX: '2',
-  // A fixed limit: glibc would otherwise raise it to the largest body it has seen, and never give such memory back.
+  // Fixed: glibc would raise it to the largest body seen, and then keep such memory.
   MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
 };
 
-/** Replaces this process by itself with these flags: the same process id, so signals reach the server. */
+/** Restarts this process with these flags under the same process id, so that signals reach the server. */
 export function applyRuntimeFlags(): void {
   if (NODE_FLAGS.every((flag) => process.execArgv.includes(flag)) || process.platform === 'win32') return;
   const [program = process.execPath, ...args] = process.argv;

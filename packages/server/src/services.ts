@@ -1,5 +1,7 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Classifier } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { MakeBuckets } from './http/rate-limit.ts';
@@ -13,12 +15,16 @@ import type { Presigner } from './stores/signing.ts';
 import type { Streams } from './streams/registry.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
-/** What the routes work with. Made, and closed, by `compose.ts`. */
+/** A Fastify app whose handlers are typed by their TypeBox schemas. */
+export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0];
+
+/** What the routes use. `compose.ts` creates and closes it. */
 export interface Services {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly metrics: Metrics;
   readonly classifier: Classifier;
+  readonly admission: Admission;
   readonly authenticator: Authenticator;
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
@@ -33,6 +39,6 @@ export interface Services {
     readonly part: BodyTimeouts;
     readonly recording: BodyTimeouts;
   };
-  /** Aborted when the server has been asked to stop. */
+  /** Aborted when shutdown begins. */
   readonly stopping: AbortSignal;
 }

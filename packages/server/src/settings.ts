@@ -1,65 +1,72 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
-import { defaultDataDir } from './first-start.ts';
 
 interface Setting<T> {
   readonly env: string;
   readonly description: string;
-  /** As it would be written in the environment; empty when the setting is off or worked out at start. */
+  /** As written in the environment; empty if the setting is off or computed at startup. */
   readonly default: string;
   /** Throws an Error whose message completes "SERVICE_X must be ...". */
   readonly parse: (text: string) => T;
 }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export const ROLES = ['all', 'api', 'worker'] as const;
-export type Role = (typeof ROLES)[number];
-export type S3Addressing = 'auto' | 'path' | 'virtual';
+const ROLES = ['all', 'api', 'worker'] as const;
+type Role = (typeof ROLES)[number];
+type S3Addressing = 'auto' | 'path' | 'virtual';
+
+const DEFAULT_DATA_DIR = fileURLToPath(new URL('../../../.undertone', import.meta.url));
 
 const text = (value: string) => value;
 
-/** Every setting of the server, once: `undertone serve --help` prints this table. */
+/** Every setting of the server. `undertone serve --help` prints this table. */
 export const SETTINGS = {
   host: setting(
     'SERVICE_HOST',
     '127.0.0.1',
-    'Address to listen on; 0.0.0.0 is all addresses of this machine',
+    'Address to listen on; 0.0.0.0 is every address of this machine',
     host,
   ),
   port: setting(
     'SERVICE_PORT',
     String(DEFAULT_PORT),
-    'Port to listen on; 0 takes any free one',
+    'Port to listen on; 0 picks a free one',
     integer(0, 65_535),
   ),
   publicUrl: setting(
     'SERVICE_PUBLIC_URL',
     '',
-    'What clients reach this server under, when it is not http://HOST:PORT',
+    'Public URL of this server, if it is not http://HOST:PORT',
     baseUrl,
   ),
   dataDir: setting(
     'SERVICE_DATA_DIR',
     '',
-    'Folder for keys and uploads; by default .undertone in the clone, or undertone in the XDG data folder elsewhere',
-    (dir) => resolve(dir || defaultDataDir()),
+    'Folder for keys and uploads; by default .undertone in the clone',
+    (dir) => resolve(dir || DEFAULT_DATA_DIR),
   ),
-  apiKey: setting('SERVICE_API_KEY', '', 'A key to accept beside those made with `undertone keys`', apiKey),
+  apiKey: setting(
+    'SERVICE_API_KEY',
+    '',
+    'An extra key to accept, beside those made with `undertone keys`',
+    apiKey,
+  ),
   weights: setting(
     'SERVICE_WEIGHTS',
     DEFAULT_WEIGHTS,
     'Model weights: research (non-commercial), open (commercial use allowed), or others in the models folder',
     weightsName,
   ),
-  modelsDir: setting('SERVICE_MODELS_DIR', '', 'Folder with the model files, when not those shipped', text),
-  workers: setting('SERVICE_WORKERS', 'auto', 'Inference threads; auto is one for each core', workers),
+  modelsDir: setting('SERVICE_MODELS_DIR', '', 'Folder with model files, if not the shipped ones', text),
+  workers: setting('SERVICE_WORKERS', 'auto', 'Inference threads; auto is one per core', workers),
   queueLimit: setting(
     'SERVICE_QUEUE_LIMIT',
     '64',
-    'Short recordings that may wait for a thread; one more is answered 503',
+    'Short recordings that may wait for a thread; one more gets a 503',
     integer(1, 10_000),
   ),
   asynchJobs: setting(
@@ -71,13 +78,13 @@ export const SETTINGS = {
   storageLimit: setting(
     'SERVICE_STORAGE_LIMIT',
     String(10 * 1024 ** 3),
-    'Bytes of recordings that one key may have stored (10GiB and the like work too)',
+    'Bytes of recordings that one key may store; units such as 10GiB work too',
     byteCount,
   ),
   rateLimit: setting(
     'SERVICE_RATE_LIMIT',
     '0',
-    'Requests a minute for each key; 0 is no limit',
+    'Requests per minute for each key; 0 is no limit',
     integer(0, 1_000_000),
   ),
   streamLimit: setting(
@@ -89,25 +96,25 @@ export const SETTINGS = {
   webhookPrivate: setting(
     'SERVICE_WEBHOOK_PRIVATE',
     'false',
-    'true: webhooks may also go to http and to private and loopback addresses',
+    'true also allows webhooks to http, private and loopback addresses',
     trueOrFalse,
   ),
   corsOrigins: setting(
     'SERVICE_CORS_ORIGINS',
     '',
-    'Web pages that may call from a browser: origins with commas between them, or *',
+    'Origins whose pages may call from a browser, separated by commas, or *',
     origins,
   ),
   trustedProxies: setting(
     'SERVICE_TRUSTED_PROXIES',
     '',
-    'Proxies whose X-Forwarded-For and -Proto count: addresses or CIDRs with commas between them',
+    'Proxies whose X-Forwarded-For and -Proto are trusted: addresses or CIDRs, separated by commas',
     cidrs,
   ),
   role: setting(
     'SERVICE_ROLE',
     'all',
-    `What this process does: all, api (no long recordings processed), worker (nothing else, and only health and metrics over HTTP)`,
+    `What this process does: all, api (does not process long recordings), or worker (only processes them; HTTP for health and metrics)`,
     oneOf<Role>(ROLES),
   ),
   databaseUrl: setting(
@@ -117,18 +124,18 @@ export const SETTINGS = {
     databaseUrl,
   ),
   s3Bucket: setting('SERVICE_S3_BUCKET', '', 'S3 bucket for recordings; empty is the data folder', bucket),
-  s3Endpoint: setting('SERVICE_S3_ENDPOINT', '', 'Address of the S3 server, when it is not AWS', baseUrl),
+  s3Endpoint: setting('SERVICE_S3_ENDPOINT', '', 'URL of the S3 server, if it is not AWS', baseUrl),
   s3PublicEndpoint: setting(
     'SERVICE_S3_PUBLIC_ENDPOINT',
     '',
-    'What clients reach the S3 server under, when it is another address',
+    'URL of the S3 server for clients, if it is another one',
     baseUrl,
   ),
   s3Region: setting('SERVICE_S3_REGION', 'us-east-1', 'Region of the bucket', region),
   s3Prefix: setting(
     'SERVICE_S3_PREFIX',
     'undertone/',
-    'What the names of all objects begin with; nothing else may be kept there',
+    'Prefix of all object names; keep nothing else under it',
     prefix,
   ),
   s3Addressing: setting(
@@ -140,26 +147,26 @@ export const SETTINGS = {
   secret: setting(
     'SERVICE_SECRET',
     '',
-    'What upload URLs are signed with, the same in every process; empty makes one and keeps it with the keys',
+    'Secret that signs upload URLs, the same in every process; if empty, one is created and stored with the keys',
     secret,
   ),
   logLevel: setting(
     'SERVICE_LOG_LEVEL',
     'info',
-    `What to log: ${LOG_LEVELS.join(', ')}`,
+    `Log level: ${LOG_LEVELS.join(', ')}`,
     oneOf<LogLevel>(LOG_LEVELS),
   ),
   drainSeconds: setting(
     'SERVICE_DRAIN_SECONDS',
     '0',
-    'Seconds to go on answering after a stop signal with /readyz at 503, so that the load balancer stops sending traffic first',
+    'Seconds to keep answering after a stop signal, with /readyz at 503, so that load balancers stop sending traffic first',
     integer(0, 600),
   ),
 };
 
 export type Settings = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['parse']> };
 
-/** Lists every value that makes no sense, not only the first. */
+/** Lists every invalid value, not only the first. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
@@ -172,7 +179,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** An empty variable counts as one that is not set. */
+/** An empty variable counts as unset. */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const problems: string[] = [];
   const entries = Object.entries(SETTINGS).map(([name, { env: variable, default: fallback, parse }]) => {
@@ -180,7 +187,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     try {
       return [name, parse(given || fallback)];
     } catch (error) {
-      // A secret is never repeated, not even in a message about a wrong one.
+      // Secrets are never printed, not even invalid ones.
       const shown = SECRET_SETTINGS.includes(variable) ? '' : `, not ${JSON.stringify(given)}`;
       problems.push(`${variable} must be ${(error as Error).message}${shown}`);
       return [name, undefined];
@@ -198,7 +205,7 @@ function contradictions({ role, databaseUrl, s3Bucket, s3Endpoint, s3PublicEndpo
   const problems: string[] = [];
   if ((role === 'api' || role === 'worker') && !(databaseUrl && s3Bucket)) {
     problems.push(
-      `SERVICE_ROLE=${role} needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET: several processes share both`,
+      `SERVICE_ROLE=${role} needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET, which all processes share`,
     );
   }
   if ((s3Endpoint || s3PublicEndpoint) && !s3Bucket) {
@@ -228,7 +235,7 @@ function integer(min: number, max: number): (text: string) => number {
 
 function oneOf<T extends string>(choices: readonly T[]): (text: string) => T {
   return (value) => {
-    // Python programs write their levels in capitals, and one variable serves both sides.
+    // Python programs write log levels in capitals, and may share the variable.
     const choice = choices.find((candidate) => candidate === value.toLowerCase());
     if (choice === undefined) throw new Error(`one of ${choices.join(', ')}`);
     return choice;
@@ -277,7 +284,7 @@ function host(value: string): string {
 }
 
 function apiKey(value: string): string {
-  // Header values are printable ASCII; anything shorter could be guessed.
+  // Header values are printable ASCII; shorter keys could be guessed.
   if (value !== '' && !/^[\x21-\x7e]{16,256}$/.test(value)) {
     throw new Error('16 to 256 printable characters without spaces');
   }
@@ -298,7 +305,7 @@ function databaseUrl(value: string): string {
 
 function bucket(value: string): string {
   if (value !== '' && !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)) {
-    throw new Error('the name of an S3 bucket: 3 to 63 small letters, digits, dots and hyphens');
+    throw new Error('the name of an S3 bucket: 3 to 63 lowercase letters, digits, dots and hyphens');
   }
   return value;
 }
@@ -308,7 +315,7 @@ function region(value: string): string {
   return value;
 }
 
-/** Names that need no escaping in a URL; ends in a slash. */
+/** Needs no escaping in a URL. The result ends in a slash. */
 function prefix(value: string): string {
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*\/?$/.test(value)) {
     throw new Error('letters, digits, dots, hyphens and slashes, such as undertone/');
@@ -331,16 +338,16 @@ function origins(value: string): readonly string[] {
     if (entry === '*') return entry;
     const url = URL.parse(entry);
     if (!url || url.origin === 'null' || !/^\/?$/.test(url.pathname) || url.search || url.hash) {
-      throw new Error('origins such as https://app.example.org with commas between them, or *');
+      throw new Error('origins such as https://app.example.org, separated by commas, or *');
     }
     return url.origin;
   });
 }
 
-/** Variables of the clients, which may be set in the same shell. */
+/** Variables of the clients; they may be set in the same shell. */
 const CLIENT_VARIABLES = ['SERVICE_URL', 'SERVICE_DISCRETE_URL', 'SERVICE_ASYNCH_URL'];
 
-/** A warning for each `SERVICE_...` variable that nobody reads: most are misspelt, and would silently do nothing. */
+/** Warns of each unknown `SERVICE_...` variable: most are misspelt and would silently do nothing. */
 export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = [...Object.values(SETTINGS).map((setting) => setting.env), ...CLIENT_VARIABLES];
   return Object.keys(env)
@@ -352,7 +359,7 @@ export function unknownVariables(env: Readonly<Record<string, string | undefined
     });
 }
 
-/** Edit distance: how many letters must be added, left out or replaced. */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { testApp } from '@undertone/testing/app';
 
-test('one process on one machine loads nothing of PostgreSQL and S3', async () => {
+test('a single process does not load the PostgreSQL and S3 modules', async () => {
   await testApp();
   const { cache } = createRequire(import.meta.url);
   const loaded = Object.keys(cache);

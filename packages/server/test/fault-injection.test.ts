@@ -1,4 +1,4 @@
-// The operator's bad days: each of these once took the whole service down, or lost somebody's work.
+// Fault injection: each of these faults once stopped the whole service or lost data.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -26,7 +26,7 @@ const run = promisify(execFile);
 const file = wav({ seconds: 6, rate: 16_000 });
 const QUICK = { leaseMs: 400, renewEveryMs: 100, pollMs: 50, pauseMs: 50, stopMs: 500 };
 
-// Here, so that its threads belong to the file and not to the first test.
+// Started here, so that its threads do not belong to the first test.
 await sharedClassifier();
 
 /** Another program that holds the write lock of the database. */
@@ -47,8 +47,8 @@ async function untilState(service: TestApp, id: string, state: string): Promise<
   while ((await service.stores.requests.find(id))?.state !== state) await sleep(10);
 }
 
-describe('while another program holds the database', () => {
-  test('short recordings are answered, what can be read is read, writes are 503 in time; then all goes on', async () => {
+describe('while another program locks the database', () => {
+  test('short recordings and reads work, writes are 503 in time; then everything recovers', async () => {
     const service = await testApp({}, { workerTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
     const { url } = await service.listen();
@@ -70,7 +70,7 @@ describe('while another program holds the database', () => {
       assert.equal(health.status, 200);
       healthMs.push(ms);
     }
-    // A lock would hold up more than one of them; a machine that stalls for a moment does not.
+    // A lock would delay several of them; a machine that stalls for a moment delays one.
     healthMs.sort((a, b) => a - b);
     assert.ok((healthMs.at(-2) ?? 0) < 250, `health took ${healthMs} ms`);
     for (const write of writes) {
@@ -80,7 +80,7 @@ describe('while another program holds the database', () => {
       assert.match((await problemOf(answer, 'overloaded')).detail, /database is locked/);
     }
     assert.match((await problemOf(await fetch(url + PATHS.ready), 'overloaded')).detail, /locked/);
-    await service.services.authenticator.noteUses();
+    await service.services.authenticator.recordLastUsed();
     other.exec('ROLLBACK');
 
     assert.equal((await client.result(running)).emotions.length, 60);
@@ -89,7 +89,7 @@ describe('while another program holds the database', () => {
     assert.equal((await fetch(url + PATHS.ready)).status, 200);
   });
 
-  test('a recording that is longer at work than its lease lasts is not counted as failed, and not begun twice', async () => {
+  test('a recording that outlasts its lease is neither failed nor started twice', async () => {
     const service = await testApp({}, { workerTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
     const id = await client.upload(longWav(120));
@@ -105,7 +105,7 @@ describe('while another program holds the database', () => {
 });
 
 describe('while the data folder’s disk is full', () => {
-  test('short recordings are answered, writes are 503 that says why, nothing acknowledged is lost; then all goes on', async () => {
+  test('short recordings work, writes are 503 with the reason, nothing acknowledged is lost; then everything recovers', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'undertone-full-'));
     await run('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=700', 'tmpfs', dataDir]);
     after(async () => {
@@ -133,7 +133,7 @@ describe('while the data folder’s disk is full', () => {
       stored,
       'no half of a part is left',
     );
-    // The log of the database has some room left from earlier.
+    // The write-ahead log still has some free space.
     let initiated = await client.initiate({});
     for (let times = 0; times < 2_000 && initiated.status === 200; times++)
       initiated = await client.initiate({});
@@ -142,7 +142,7 @@ describe('while the data folder’s disk is full', () => {
     assert.equal((await client.prediction(upload.request_id)).status, 202);
     assert.equal((await fetch(url + PATHS.health)).status, 200);
     assert.match((await problemOf(await fetch(url + PATHS.ready), 'overloaded')).detail, /disk is full/);
-    await service.services.authenticator.noteUses();
+    await service.services.authenticator.recordLastUsed();
     await service.sweep.run().catch((error) => assert.ok(error instanceof StoreUnavailableError));
 
     await rm(ballast);
@@ -168,7 +168,7 @@ describe('while the data folder’s disk is full', () => {
   }
 });
 
-describe('while the key store is away', () => {
+describe('while the key store is unavailable', () => {
   const answers: { now: KeyLookup | Error } = { now: { state: 'active', id: 'k1', name: 'laptop' } };
   const lookUp = async () => {
     if (answers.now instanceof Error) throw answers.now;
@@ -187,13 +187,13 @@ describe('while the key store is away', () => {
   });
   after(() => authenticator.close());
 
-  test('a key that was known stays valid as long as that lasts; an unknown one cannot be judged', async () => {
+  test('a cached key stays valid for as long as that lasts; an unknown one gets a 503', async () => {
     assert.equal((await authenticator.authenticate('known'))?.id, 'k1');
     answers.now = new StoreUnavailableError('its database is locked');
     clock.ms += 3_600_000;
     assert.equal((await authenticator.authenticate('known'))?.id, 'k1');
     await assert.rejects(authenticator.authenticate('new'), StoreUnavailableError);
-    await authenticator.noteUses();
+    await authenticator.recordLastUsed();
     answers.now = { state: 'revoked' };
     assert.equal(
       await authenticator.authenticate('known'),
@@ -204,8 +204,8 @@ describe('while the key store is away', () => {
 });
 
 describe('while no inference thread is alive', () => {
-  test('the server says that it is not ready, and a long recording goes on when a thread is back', async () => {
-    // Node tells of every thread that is made: this is how the test gets hold of the real one.
+  test('the server is not ready, and a long recording resumes when a thread is back', async () => {
+    // Node emits an event for every new thread: this is how the test finds the real one.
     const threads: Worker[] = [];
     const remember = (worker: Worker) => void threads.push(worker);
     process.on('worker', remember);
@@ -228,8 +228,8 @@ describe('while no inference thread is alive', () => {
   });
 });
 
-describe('a recording over which processing breaks', () => {
-  /** A classifier whose long recordings end as the test says; everything else is the real one. */
+describe('a recording whose processing throws', () => {
+  /** The real classifier, except that the test decides how long recordings end. */
   async function failing(error: () => Error) {
     const real = await sharedClassifier();
     return new Proxy(real, {
@@ -241,7 +241,7 @@ describe('a recording over which processing breaks', () => {
     });
   }
 
-  test('for a reason of its own counts each time, and has failed after the third', async () => {
+  test('counts each attempt and fails after the third', async () => {
     const classifier = await failing(() => new WorkerFailedError('the thread was lost twice'));
     const service = await testApp({}, { classifier, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
@@ -252,7 +252,7 @@ describe('a recording over which processing breaks', () => {
     while ((await filesOf(service.dataDir)).length > 0) await sleep(10);
   });
 
-  test('because the store is away is not counted, however often', async () => {
+  test('counts no attempt while the store is unavailable', async () => {
     let times = 0;
     const classifier = await failing(() => {
       times++;
@@ -267,8 +267,8 @@ describe('a recording over which processing breaks', () => {
   });
 });
 
-describe('two workers over one recording, one of them thought dead', () => {
-  test('the late one loses its lease, stops, and changes nothing; neither erases what the other needs', async () => {
+describe('two workers on one recording, one of them presumed dead', () => {
+  test('the late one loses its lease, stops and changes nothing; neither erases what the other needs', async () => {
     const service = await testApp({}, { workerTimes: QUICK });
     const client = await AsynchClient.of(service);
     const { requests, blobs } = service.stores;
@@ -285,7 +285,7 @@ describe('two workers over one recording, one of them thought dead', () => {
     while ((await blobs.groups()).length > 0) await sleep(10);
   });
 
-  test('a worker whose request was taken over drops its work', async () => {
+  test('a worker whose request was taken over cancels its work', async () => {
     const classifier = await sharedClassifier();
     const service = await testApp({}, { workerTimes: QUICK });
     const client = await AsynchClient.of(service);
@@ -302,7 +302,7 @@ describe('two workers over one recording, one of them thought dead', () => {
 });
 
 describe('wrong keys', () => {
-  test('are limited by address, and a right key from the same address is not affected', async () => {
+  test('are limited by address, without affecting valid keys from it', async () => {
     const service = await testApp();
     const ask = (key: string) =>
       service.app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: key } });
@@ -317,7 +317,7 @@ describe('wrong keys', () => {
     assert.equal(bearer.statusCode, 200);
   });
 
-  test('are counted by the address a trusted proxy names, and by no other’s word', async () => {
+  test('are counted by the address that a trusted proxy names; untrusted proxies are ignored', async () => {
     const service = await testApp({ SERVICE_TRUSTED_PROXIES: '127.0.0.1' });
     const ask = (from: string) =>
       service.app.inject({
@@ -330,8 +330,8 @@ describe('wrong keys', () => {
   });
 });
 
-describe('a client that hangs up', () => {
-  test('is one line at info with 499 and a count, and no error', async () => {
+describe('a client that disconnects', () => {
+  test('is logged once at info with 499 and counted, without an error', async () => {
     let text = '';
     const logger = createLogger('info', {
       write: (line) => {

@@ -1,4 +1,4 @@
-// A models folder of one's own: fewer models than the contract names, and weights under another name.
+// A custom models folder: fewer models than the contract names, and weights with another name.
 import assert from 'node:assert/strict';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ async function ownModels(change: (catalog: { models: { id: string; emotions: str
   return modelsDir;
 }
 
-describe('a models folder with fewer models and weights of another name', async () => {
+describe('a custom models folder with fewer models and other weights', async () => {
   const modelsDir = await ownModels((catalog) => {
     catalog.models = catalog.models.filter(({ id }) => id !== '7emotions');
   });
@@ -28,7 +28,7 @@ describe('a models folder with fewer models and weights of another name', async 
   after(() => classifier.close());
   const service = await testApp({}, { classifier });
 
-  test('answers with the models it has, and says which weights they are', async () => {
+  test('serves its models and names its weights', async () => {
     assert.equal((await postFile(service, wav())).statusCode, 200);
     const headers = { [API_KEY_HEADER]: service.key };
     const list = (await service.app.inject({ url: PATHS.models, headers })).json() as ModelList;
@@ -39,7 +39,7 @@ describe('a models folder with fewer models and weights of another name', async 
     );
   });
 
-  test('refuses the others with 400 and names those there are, on both interfaces', async () => {
+  test('refuses other models with a 400 that lists its own, on both interfaces', async () => {
     const problem = readProblem(
       await postFile(service, wav(), { query: { model: '7emotions' } }),
       'unknown_model',
@@ -49,7 +49,7 @@ describe('a models folder with fewer models and weights of another name', async 
     await problemOf(await client.initiate({ model: '7emotions' }), 'unknown_model');
   });
 
-  test('fails a recording whose model is gone since its upload, and says so', async () => {
+  test('fails a recording whose model was removed after its upload, and says so', async () => {
     const client = await AsynchClient.of(service);
     const upload = await client.send(wav({ seconds: 6 }), 1, { model: '5emotions' });
     await client.complete(upload);
@@ -67,7 +67,7 @@ describe('a models folder with fewer models and weights of another name', async 
   });
 });
 
-test('a catalogue that names a model the graph does not have stops the start', async () => {
+test('a catalogue with a model that the graph lacks stops startup', async () => {
   const modelsDir = await ownModels((catalog) => {
     catalog.models.push({ id: '9emotions', emotions: ['angry', 'happy'] });
   });

@@ -18,21 +18,21 @@ const asyncApiFile = fileURLToPath(new URL('../../../docs/asyncapi.yaml', import
 const document = (await service.app.inject({ url: PATHS.openapi })).json();
 
 describe('the OpenAPI document', () => {
-  test('docs/openapi.json is what the server says (npm run openapi -w packages/server writes it)', async () => {
+  test('docs/openapi.json is up to date (npm run openapi -w packages/server writes it)', async () => {
     assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), document);
   });
 
-  test('docs/asyncapi.yaml is what streams are (the same command writes it)', async () => {
+  test('docs/asyncapi.yaml is up to date (the same command writes it)', async () => {
     assert.deepEqual(parse(await readFile(asyncApiFile, 'utf8')), JSON.parse(JSON.stringify(asyncApi())));
   });
 
-  test('a public linter finds no error in either', async () => {
+  test('a public linter finds no error in either document', async () => {
     const linter = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
     await promisify(execFile)(process.execPath, [linter, 'lint', file, asyncApiFile], { env });
   });
 
-  test('describes both discrete paths with both forms of input', () => {
+  test('describes both discrete paths with both input formats', () => {
     assert.equal(document.openapi, '3.1.0');
     for (const path of [PATHS.discrete, PATHS.discreteShort]) {
       const { post } = document.paths[path];
@@ -43,14 +43,14 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('has examples that are what they claim to be', () => {
+  test('has examples that match their schemas', () => {
     const { example } = document.paths[PATHS.discrete].post.responses['200'].content['application/json'];
     assert.ok(Value.Check(DiscreteResult, example));
   });
 });
 
-describe('the page to read', () => {
-  test('shows every operation, and explains every error where a problem points', async () => {
+describe('the docs page', () => {
+  test('shows every operation, and has an anchor for every error code', async () => {
     const { body, headers } = await service.app.inject({ url: PATHS.docs });
     assert.match(String(headers['content-type']), /^text\/html/);
     for (const path of Object.keys(document.paths)) assert.ok(body.includes(`<code>${path}</code>`), path);
@@ -59,7 +59,7 @@ describe('the page to read', () => {
       assert.ok(body.includes(`id="shape-${name}"`));
   });
 
-  test('needs nothing from elsewhere, and its policy allows its own style and the script of this server', async () => {
+  test('loads nothing from other hosts, and its policy allows only its own style and script', async () => {
     const { body, headers } = await service.app.inject({ url: PATHS.docs });
     const [, style = '', rest = ''] = /<style>([\s\S]*)<\/style>([\s\S]*)$/.exec(body) ?? [];
     assert.doesNotMatch(rest.replaceAll(/<pre[\s\S]*?<\/pre>/g, ''), /https?:\/\/|<img|\sstyle=|\son\w+=/);

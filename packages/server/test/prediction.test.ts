@@ -11,11 +11,11 @@ const distribution = fc
   .filter((weights) => weights.some((weight) => weight > 1e-6))
   .map((weights) => {
     const sum = weights.reduce((total, weight) => total + weight, 0);
-    // As the model gives them: 32-bit floats that make 1 only nearly.
+    // As from the model: 32-bit floats that add up to almost 1.
     return Object.fromEntries(emotions.map((name, i) => [name, Math.fround((weights[i] ?? 0) / sum)]));
   });
 
-test('shown confidences make exactly 1, keep their order and stay within a unit of the last place', () => {
+test('rounded confidences add up to exactly 1, keep their order and are within one unit of the last place', () => {
   fc.assert(
     fc.property(distribution, (probabilities) => {
       const { main_emotion, confidence, all_predictions } = toResult(probabilities);
@@ -33,7 +33,7 @@ test('shown confidences make exactly 1, keep their order and stay within a unit 
   );
 });
 
-test('a flat distribution names the first of its emotions and makes 1', () => {
+test('a flat distribution names its first emotion and adds up to 1', () => {
   const third = 1 / 3;
   assert.deepEqual(toResult({ angry: third, happy: third, sad: third }).all_predictions, {
     angry: 0.3334,

@@ -51,7 +51,7 @@ async function port(server: Started): Promise<number> {
   }
 }
 
-test('the first start makes a key, and later ones know it', async () => {
+test('the first start creates a key, and later starts accept it', async () => {
   const dataDir = await tempDir();
   const first = start({ SERVICE_DATA_DIR: dataDir });
   const url = `http://127.0.0.1:${await port(first)}`;
@@ -78,7 +78,7 @@ async function untilInFlight(at: number): Promise<void> {
   }
 }
 
-test('a signal lets what is in flight finish, with readiness off; then the process is gone', async () => {
+test('a signal turns readiness off, lets in-flight requests finish, and ends the process', async () => {
   const env = {
     SERVICE_DATA_DIR: await tempDir(),
     SERVICE_API_KEY: KEY,
@@ -98,21 +98,21 @@ test('a signal lets what is in flight finish, with readiness off; then the proce
   await untilInFlight(at);
   server.child.kill('SIGTERM');
   await sleep(5);
-  // As if it came to a process group, and `make` passed it on.
+  // As when a process group gets the signal and `make` passes it on.
   server.child.kill('SIGTERM');
   const ask = (path: string) => fetch(`http://127.0.0.1:${at}${path}`);
   let ready: number;
   do ({ status: ready } = await ask(PATHS.ready));
   while (ready === 200);
   assert.equal(ready, 503);
-  // Past the time in which others are still let in: only what had begun goes on.
+  // After the drain time only in-flight requests continue.
   while (await ask(PATHS.health).catch(() => null)) await sleep(100);
   client.send(body.subarray(100_000));
   assert.equal((await client.answer()).status, 200);
   assert.equal(await server.exit, 0);
 });
 
-test('a second signal ends the process at once', async () => {
+test('a second signal ends the process immediately', async () => {
   const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: KEY });
   const at = await port(server);
   const client = new RawClient(at).send(
@@ -131,7 +131,7 @@ test('a second signal ends the process at once', async () => {
   client.destroy();
 });
 
-test('settings that make no sense stop the start and are all named', async () => {
+test('invalid settings stop startup and are all named', async () => {
   const server = start({
     SERVICE_PORT: 'eighty',
     SERVICE_WORKERS: 'many',
@@ -141,7 +141,7 @@ test('settings that make no sense stop the start and are all named', async () =>
   assert.match(server.output(), /SERVICE_PORT must be [\s\S]*SERVICE_WORKERS must be /);
 });
 
-test('a port that is taken stops the start with a reason', async () => {
+test('a port in use stops startup with the reason', async () => {
   const first = start({ SERVICE_DATA_DIR: await tempDir() });
   const taken = await port(first);
   const second = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_PORT: String(taken) });
@@ -151,7 +151,7 @@ test('a port that is taken stops the start with a reason', async () => {
   await first.exit;
 });
 
-test('a signal during a slow upload and a running job: the job is given back, the exit is clean and soon', async () => {
+test('a signal during a slow upload and a running job requeues the job and exits cleanly and soon', async () => {
   const dataDir = await tempDir();
   const server = start({ SERVICE_DATA_DIR: dataDir, SERVICE_API_KEY: KEY });
   const at = await port(server);
@@ -177,7 +177,7 @@ test('a signal during a slow upload and a running job: the job is given back, th
   await stores.close();
 });
 
-test('an early answer reaches a client that said Connection: close and goes on sending, 20 times of 20', async () => {
+test('an early response reaches a client that sent Connection: close and keeps sending, 20 times out of 20', async () => {
   const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: KEY });
   const script = `
 import sys, urllib.error, urllib.request
@@ -199,7 +199,7 @@ print(statuses)
   assert.equal(await server.exit, 0);
 });
 
-test('a key that is stored and in the environment is one caller, and refused when it is revoked', async () => {
+test('a stored key in SERVICE_API_KEY is one caller, and is refused when revoked', async () => {
   const dataDir = await tempDir();
   const stores = await openStores({ dataDir }, { kind: 'local' });
   const { key, record } = await stores.keys.create('me');
@@ -218,7 +218,7 @@ test('a key that is stored and in the environment is one caller, and refused whe
   await stores.close();
 });
 
-test('a key from the environment is logged as env, and a variable that nobody reads is warned about', async () => {
+test('SERVICE_API_KEY is logged as env, and an unknown variable gets a warning', async () => {
   const server = start({
     SERVICE_DATA_DIR: await tempDir(),
     SERVICE_API_KEY: KEY,

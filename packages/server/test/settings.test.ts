@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { defaultDataDir } from '../src/first-start.ts';
 import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
 import { unknownVariables } from '../src/settings.ts';
 
@@ -15,7 +14,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   return [];
 }
 
-test('without any variable the server has sensible settings', () => {
+test('without any variable the defaults apply', () => {
   assert.deepEqual(readSettings({}), {
     host: '127.0.0.1',
     port: 8080,
@@ -47,12 +46,12 @@ test('without any variable the server has sensible settings', () => {
   });
 });
 
-test('an empty variable counts as one that is not set', () => {
+test('an empty variable counts as unset', () => {
   const empty = Object.fromEntries(Object.values(SETTINGS).map(({ env }) => [env, '  ']));
   assert.deepEqual(readSettings(empty), readSettings({}));
 });
 
-test('values are read in the forms people write them', () => {
+test('common ways to write a value are accepted', () => {
   const settings = readSettings({
     SERVICE_LOG_LEVEL: 'DEBUG',
     SERVICE_PUBLIC_URL: 'https://voice.example.org/base/',
@@ -72,7 +71,7 @@ test('values are read in the forms people write them', () => {
   assert.equal(settings.workers, 3);
 });
 
-test('every value that makes no sense is named, all at once', () => {
+test('every invalid value is named, all at once', () => {
   const wrong = {
     SERVICE_HOST: 'two words',
     SERVICE_PORT: '70000',
@@ -104,7 +103,7 @@ test('every value that makes no sense is named, all at once', () => {
     assert.ok(problems[i]?.startsWith(`${name} must be `));
 });
 
-test('what several processes share must be named where there are several', () => {
+test('roles need the settings that processes share', () => {
   const both = { SERVICE_DATABASE_URL: 'postgres://db/voice', SERVICE_S3_BUCKET: 'voices' };
   for (const SERVICE_ROLE of ['api', 'worker']) {
     const [problem] = problemsOf({ SERVICE_ROLE, SERVICE_DATABASE_URL: both.SERVICE_DATABASE_URL });
@@ -118,24 +117,24 @@ test('what several processes share must be named where there are several', () =>
   assert.equal(readSettings({ SERVICE_S3_PREFIX: 'a/b' }).s3Prefix, 'a/b/');
 });
 
-test('secrets are not repeated in the messages about them', () => {
+test('secrets do not appear in error messages', () => {
   const wrong = { SERVICE_DATABASE_URL: 'mysql://me:hunter2@host/x', SERVICE_SECRET: 'hunter2' };
   assert.doesNotMatch(problemsOf(wrong).join(), /hunter2/);
 });
 
-test('a wrong key is not repeated in the message about it', () => {
+test('an invalid key does not appear in the error message', () => {
   const [problem] = problemsOf({ SERVICE_API_KEY: 'my secret key' });
   assert.ok(problem && !problem.includes('secret'));
 });
 
-test('every setting has a description to print', () => {
+test('every setting has a description', () => {
   for (const { env, description } of Object.values(SETTINGS)) {
     assert.match(env, /^SERVICE_[A-Z0-9_]+$/);
     assert.ok(description.length > 10);
   }
 });
 
-test('a misspelt variable is warned about with the name that was meant; those of the clients are known', () => {
+test('a misspelt variable gets a warning with the nearest name; variables of the clients do not', () => {
   const warnings = unknownVariables({
     SERVICE_WEIGHT: 'open',
     SERVICE_PORT: '8080',
@@ -147,11 +146,4 @@ test('a misspelt variable is warned about with the name that was meant; those of
     'SERVICE_WEIGHT is not a setting and has no effect. Did you mean SERVICE_WEIGHTS?',
     'SERVICE_ENTIRELY_DIFFERENT is not a setting and has no effect.',
   ]);
-});
-
-test('the data folder does not depend on the current folder: in a clone, or where users keep their data', () => {
-  assert.equal(defaultDataDir({}, '/home/me/undertone'), '/home/me/undertone/.undertone');
-  const installed = '/home/me/app/node_modules/@undertone';
-  assert.equal(defaultDataDir({ XDG_DATA_HOME: '/data' }, installed), '/data/undertone');
-  assert.match(defaultDataDir({}, installed), /\/\.local\/share\/undertone$/);
 });

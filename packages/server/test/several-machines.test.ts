@@ -1,4 +1,4 @@
-// Two API processes and two workers over one PostgreSQL and one S3, all of them real; any of them may end at any time.
+// Two API processes and two workers over one PostgreSQL and one S3, all real; any of them may be killed at any time.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -83,7 +83,7 @@ describe('several machines', () => {
     }
   });
 
-  test('uploaded at one, completed at the other, read at both', async () => {
+  test('an upload to one process is completed at another and read at both', async () => {
     const [one, other] = [clientOf(apis[0]), clientOf(apis[1])];
     const upload = await one.send(longWav(30), 3);
     assert.equal((await other.complete(upload)).status, 200);
@@ -93,7 +93,7 @@ describe('several machines', () => {
     await nothingLeft();
   });
 
-  test('a worker and an API process are killed and PostgreSQL is restarted: all recordings finish, all alike', async () => {
+  test('after killing a worker and an API process and restarting PostgreSQL, all recordings finish with the same answers', async () => {
     const recording = longWav(300);
     const ids: string[] = [];
     for (let i = 0; i < 4; i++) ids.push(await clientOf(apis[i % 2] as ServerProcess).upload(recording, 3));
@@ -107,7 +107,7 @@ describe('several machines', () => {
     assert.equal((await fetch(apis[1].url + PATHS.ready)).status, 503);
     await cluster.startServer();
     await apis[0].end('SIGKILL');
-    // Two seconds, where the machine has nothing else to do.
+    // Takes two seconds on an idle machine.
     for (let tries = 0; (await client.prediction(ids[0] as string)).status === 503; tries++) {
       assert.ok(tries < 40, 'it did not come back');
       await sleep(50);
@@ -124,7 +124,7 @@ describe('several machines', () => {
     await nothingLeft();
   });
 
-  test('stopping in order gives back what is in hand, which is no failed attempt', async () => {
+  test('an orderly shutdown requeues running jobs without counting an attempt', async () => {
     const client = clientOf(apis[0]);
     const id = await client.upload(longWav(300), 1);
     await processing(1);

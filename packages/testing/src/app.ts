@@ -8,7 +8,7 @@ import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@un
 import { Problem as ProblemSchema } from '@undertone/contract/schemas';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import Value from 'typebox/value';
-import { composeServices, type Parts } from '../../server/src/compose.ts';
+import { composeServices, type Dependencies } from '../../server/src/compose.ts';
 import {
   buildApp,
   createLogger,
@@ -67,7 +67,7 @@ export async function tempDir(): Promise<string> {
   return dir;
 }
 
-export interface TestOptions extends Partial<Omit<Parts, 'settings' | 'stores' | 'stopping'>> {
+export interface TestOptions extends Partial<Omit<Dependencies, 'settings' | 'stores' | 'stopping'>> {
   /** How to open the stores: on a thread, as the server does, unless the test sets the clock. */
   readonly kind?: 'thread' | 'local';
   readonly dataDir?: string;

@@ -2,24 +2,24 @@ import { retryLater } from '../problems.ts';
 
 interface AdmissionOptions {
   readonly maxInFlight: number;
-  /** Of all bodies that are in memory together. */
+  /** All bodies in memory together. */
   readonly maxBytes: number;
-  /** Nobody is let in who would wait longer for a thread: with the sending of a body, no answer is to take five seconds. */
+  /** Maximum expected wait for a thread. With the time to send a body, responses stay under five seconds. */
   readonly maxWaitMs: number;
-  /** How long a request waits that comes after so many others, at the pace of this machine at this moment. */
+  /** The expected wait of a request behind this many others, at the current speed. */
   readonly expectedWaitMs: (requests: number) => number;
 }
 
-/** What a request has reserved while it is in flight. */
+/** Memory that an in-flight request has reserved. */
 export interface Reservation {
-  /** A body of unknown length has grown to this many bytes. Throws when there is no room for them. */
+  /** For a body of unknown length: it now has this many bytes. Throws if they do not fit. */
   grow(bytes: number): void;
 }
 
 /**
- * Admission control of the discrete interface, all of it: how many requests are in flight, from the first byte of the
- * body to the answer, how many bytes they hold, and how long one more would wait. Whoever is not admitted is told before
- * the body is read, so memory and waiting stay bounded however many clients there are.
+ * Admission control for short recordings. Limits the requests in flight (from the first byte of the body to the response),
+ * the bytes they hold, and the expected wait. A request is refused before its body is read, so memory and latency stay
+ * bounded for any number of clients.
  */
 export class Admission {
   readonly #options: AdmissionOptions;

@@ -3,8 +3,7 @@ import type { Classifier } from '@undertone/classifier';
 import { DEFAULT_MODEL, PATHS, SAMPLE_RATE, STREAM_LIMITS } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import { Server, type Socket } from 'socket.io';
-import { type CheckKey, rechecks } from '../http/auth.ts';
-import type { CountRequest } from '../http/rate-limit.ts';
+import { rechecks } from '../http/auth.ts';
 import { requireModel, resultOf } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
@@ -12,40 +11,36 @@ import type { Caller } from '../stores/key-store.ts';
 import { type StreamFailure, StreamSession } from '../streams/session.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';
 
-interface SocketIoOptions extends Services {
-  readonly checkKey: CheckKey;
-  readonly countRequest: CountRequest;
-}
-
 const MAX_MESSAGE_SECONDS = 10;
 const SAMPLE_BYTES = 2;
-/** Ten seconds at the highest rate, written in base64, with something around them. */
+/** Ten seconds at the highest rate in base64, and the JSON around them. */
 const MAX_MESSAGE_BYTES = Math.ceil((MAX_MESSAGE_SECONDS * SAMPLE_RATE.max * SAMPLE_BYTES * 4) / 3) + 10_000;
 /** Socket.IO has no backpressure: audio beyond this queue is dropped with a warning. */
 const MAX_QUEUED_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
-/** A connection has so long to say who it is. */
-const CONNECT_WITHIN_MS = 10_000;
+/** Time to send the CONNECT packet with the key. */
+const CONNECT_TIMEOUT_MS = 10_000;
 
 function isSocketIo({ url = '' }: IncomingMessage): boolean {
   return url.startsWith(PATHS.socketIo);
 }
 
 /**
- * Existing clients of such services speak Socket.IO. It answers everything under its path itself, so keys and limits are
+ * Streams for existing Socket.IO clients. Socket.IO handles every request under its path itself, so keys and limits are
  * checked when a client connects, not by the hooks of HTTP requests.
  */
-export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): void {
-  const { settings, streams, metrics, logger, checkKey, countRequest } = options;
+export function serveSocketIo(app: FastifyInstance, services: Services): void {
+  const { settings, streams, metrics, logger } = services;
   const io = new Server({
     path: PATHS.socketIo,
     serveClient: false,
     destroyUpgrade: false,
     maxHttpBufferSize: MAX_MESSAGE_BYTES,
-    connectTimeout: CONNECT_WITHIN_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     ...(settings.corsOrigins.length > 0 && {
       cors: { origin: settings.corsOrigins.includes('*') ? '*' : [...settings.corsOrigins] },
     }),
   });
+  // Other upgrades stay with the listeners registered so far.
   const otherListeners = app.server.listeners('upgrade');
   app.server.removeAllListeners('upgrade');
   app.server.on('upgrade', (request: IncomingMessage, ...rest) => {
@@ -56,9 +51,10 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
 
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };
-    checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
+    app
+      .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
-        await countRequest(caller.id);
+        await app.countRequest(caller.id);
         const releaseSlot = streams.reserveSlot(caller.id);
         if (socket.conn.readyState === 'closed') releaseSlot();
         else socket.conn.once('close', releaseSlot);
@@ -70,7 +66,7 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
 
   io.on('connection', (socket) => {
     const { caller, releaseSlot } = socket.data as { caller: Caller; releaseSlot: () => void };
-    const session = new SocketIoSession(socket, options);
+    const session = new SocketIoSession(socket, services);
     const begun = performance.now();
     streams.add(session);
     void session.closed.then(() => {
@@ -84,14 +80,14 @@ export function serveSocketIo(app: FastifyInstance, options: SocketIoOptions): v
     });
   });
 
-  // After the streams have been told: what is left are connections that never became one.
+  // The streams are closed already. What is left are connections that never became one.
   app.addHook('preClose', async () => {
     io.disconnectSockets(true);
     io.engine.close();
   });
 }
 
-/** What a refused client gets: the sentence, and the code to branch on. */
+/** The CONNECT_ERROR of a refused client. */
 function connectError(error: unknown): Error {
   const { code, message } = asProblem(error);
   return Object.assign(new Error(message), { data: { code, detail: message } });
@@ -177,7 +173,7 @@ class SocketIoSession extends StreamSession {
   }
 }
 
-/** As an object or as the text of one. Throws a problem if it is invalid. */
+/** Takes an object or its JSON text. Throws a problem if it is invalid. */
 function readMessage(message: unknown, classifier: Classifier): AudioMessage {
   const { service, action, model, payload, sample_rate } = asObject(message);
   if (service !== 'emotion' || action !== 'prediction' || typeof payload !== 'string') {

@@ -8,8 +8,11 @@ import type { MakeBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose key this request carries; null on the few routes that need none. */
+    /** The key's owner; null on routes that need no key. */
     caller: Caller | null;
+  }
+  interface FastifyInstance {
+    checkKey: CheckKey;
   }
   interface FastifyContextConfig {
     /** The route needs no API key. */
@@ -19,18 +22,18 @@ declare module 'fastify' {
 
 const WRONG_KEYS_PER_MINUTE = 20;
 
-/** Who has this key? Throws the problem where nobody has, and another one when an address has guessed too often. */
-export type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
+/** Finds the caller of a key. Throws a problem if the key is invalid or the address sent too many wrong ones. */
+type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
 
 /**
- * Runs before any byte of a body is read, and for paths that do not exist as well: without a key nothing shows. The
- * returned function is for those whose key does not come in a header.
+ * Checks the key before any byte of the body is read, also on unknown paths, so that nothing is visible without a key.
+ * `app.checkKey` is for keys that do not come in a header.
  */
 export function requireKeys(
   app: FastifyInstance,
   authenticator: Authenticator,
   makeBuckets: MakeBuckets,
-): CheckKey {
+): void {
   const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
   const check: CheckKey = async (key, address) => {
     if (key === undefined || key === '') {
@@ -41,20 +44,24 @@ export function requireKeys(
     }
     const caller = await authenticator.authenticate(key);
     if (caller !== null) return caller;
-    // Only after the look-up: a right key is never affected by the wrong ones of others behind the same address.
+    // After the lookup, so that a valid key is never affected by wrong ones from the same address.
     const { allowed, retryAfterSeconds } = await wrongKeys.take(address);
     if (!allowed)
-      throw retryLater('rate_limited', 'Too many wrong API keys from this address.', retryAfterSeconds);
+      throw retryLater(
+        'rate_limited',
+        'Too many wrong API keys from this address. Try again later.',
+        retryAfterSeconds,
+      );
     throw new ProblemError('invalid_api_key', 'This API key is unknown, expired or revoked.');
   };
+  app.decorate('checkKey', check);
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request: FastifyRequest) => {
     if (!request.routeOptions.config.withoutKey) request.caller = await check(keyOf(request), request.ip);
   });
-  return check;
 }
 
-/** For streams, which outlive the look-up of their key. Throws when it is valid no longer, not while nobody can tell. */
+/** For streams, which outlive the first check. Throws when the key is no longer valid; not while the store is unavailable. */
 export type RecheckKey = () => Promise<void>;
 
 export function rechecks(authenticator: Authenticator, key: string): RecheckKey {
@@ -64,7 +71,7 @@ export function rechecks(authenticator: Authenticator, key: string): RecheckKey 
       throw error;
     });
     if (caller === null)
-      throw new ProblemError('invalid_api_key', 'This API key was revoked, or has expired.');
+      throw new ProblemError('invalid_api_key', 'This API key was revoked or has expired.');
   };
 }
 

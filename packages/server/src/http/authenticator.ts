@@ -5,33 +5,33 @@ import { StoreUnavailableError } from '../stores/unavailable.ts';
 
 interface AuthenticatorOptions {
   readonly keys: KeyStore;
-  /** The key of SERVICE_API_KEY; empty when there is none. */
+  /** From SERVICE_API_KEY; empty if unset. */
   readonly environmentKey: string;
   readonly logger: FastifyBaseLogger;
   readonly now?: () => number;
 }
 
-interface Known {
+interface CachedLookup {
   readonly caller: Caller | null;
   readonly lookedUpAt: number;
 }
 
-/** A key is looked up again after this long, so that a revoked one is refused soon. */
+/** How long a lookup is cached. A revoked key is refused after this. */
 const FRESH_MS = 1_000;
-const NOTE_USES_EVERY_MS = 60_000;
-/** Wrong keys come in any number; the ones longest unused are forgotten. */
-const MAX_KNOWN = 10_000;
+const RECORD_USES_EVERY_MS = 60_000;
+/** Bounds the cache: anybody can send wrong keys. */
+const MAX_CACHED = 10_000;
 
 /**
- * Who calls? Answers are remembered: for a second without looking again, and for as long as the store is away. Nothing
- * that has to be written is written while anybody waits.
+ * Finds the caller of a key. Lookups are cached: for a second, and for as long as the store is unavailable. Last-used
+ * times are written in the background.
  */
 export class Authenticator {
   readonly #keys: KeyStore;
   readonly #environmentHash: Buffer | null;
   readonly #logger: FastifyBaseLogger;
   readonly #now: () => number;
-  readonly #known = new Map<string, Known>();
+  readonly #cache = new Map<string, CachedLookup>();
   readonly #uses = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
@@ -40,31 +40,31 @@ export class Authenticator {
     this.#environmentHash = environmentKey === '' ? null : hashOf(environmentKey);
     this.#logger = logger;
     this.#now = now;
-    this.#timer = setInterval(() => void this.noteUses(), NOTE_USES_EVERY_MS).unref();
+    this.#timer = setInterval(() => void this.recordLastUsed(), RECORD_USES_EVERY_MS).unref();
   }
 
-  /** Null when the key is unknown, expired or revoked. Rejects with StoreUnavailableError when nobody can tell. */
+  /** Null if the key is unknown, expired or revoked. Rejects with StoreUnavailableError if that cannot be checked. */
   async authenticate(key: string): Promise<Caller | null> {
     const hash = hashOf(key);
     const name = hash.toString('base64');
-    const known = this.#known.get(name);
-    if (known !== undefined && this.#now() - known.lookedUpAt < FRESH_MS) return this.#used(known.caller);
+    const cached = this.#cache.get(name);
+    if (cached !== undefined && this.#now() - cached.lookedUpAt < FRESH_MS) return this.#used(cached.caller);
     let lookup: KeyLookup;
     try {
       lookup = await this.#keys.lookUp(key);
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || !known?.caller) throw error;
-      return this.#used(known.caller);
+      if (!(error instanceof StoreUnavailableError) || !cached?.caller) throw error;
+      return this.#used(cached.caller);
     }
     const caller = this.#callerOf(lookup, hash);
-    this.#known.delete(name); // last in the map: the first is the one longest not looked up
-    this.#known.set(name, { caller, lookedUpAt: this.#now() });
-    if (this.#known.size > MAX_KNOWN) this.#known.delete(this.#known.keys().next().value ?? name);
+    this.#cache.delete(name); // moves it to the end of the map: the first entry is the oldest
+    this.#cache.set(name, { caller, lookedUpAt: this.#now() });
+    if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value ?? name);
     return this.#used(caller);
   }
 
-  /** A store that cannot be written now gets the uses the next time. */
-  async noteUses(): Promise<void> {
+  /** If the store is unavailable, the next run writes them. */
+  async recordLastUsed(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = new Map(this.#uses);
     this.#uses.clear();
@@ -72,21 +72,21 @@ export class Authenticator {
       await this.#keys.noteUses(uses);
     } catch (error) {
       for (const [id, at] of uses) if (!this.#uses.has(id)) this.#uses.set(id, at);
-      this.#logger.warn({ err: error }, 'the last uses of keys could not be stored; trying again later');
+      this.#logger.warn({ err: error }, 'could not record when keys were last used; will retry');
     }
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.noteUses();
+    await this.recordLastUsed();
   }
 
-  /** The key in the environment is the stored key of the same text, where there is one: same owner, same end. */
+  /** If SERVICE_API_KEY is also a stored key, it is that key: same owner, same expiry. */
   #callerOf(lookup: KeyLookup, hash: Buffer): Caller | null {
     if (lookup.state === 'active') return { id: lookup.id, name: lookup.name, logId: lookup.id };
     if (lookup.state !== 'unknown' || this.#environmentHash === null) return null;
     if (!timingSafeEqual(hash, this.#environmentHash)) return null;
-    // The owner of its requests depends on the key, so that another key in the same variable does not own them.
+    // The owner is derived from the key: another key in the same variable does not own its requests.
     return { id: `env_${hash.toString('hex', 0, 6)}`, name: 'SERVICE_API_KEY', logId: 'env' };
   }
 

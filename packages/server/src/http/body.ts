@@ -5,9 +5,9 @@ import type { FastifyInstance } from 'fastify';
 import { ProblemError } from '../problems.ts';
 
 export interface BodyTimeouts {
-  /** The longest silence between two chunks of the body. */
+  /** Maximum pause between two chunks. */
   readonly idleMs: number;
-  /** The longest the whole body may take to arrive. */
+  /** Maximum time for the whole body. */
   readonly totalMs: number;
 }
 
@@ -15,16 +15,21 @@ export interface BodyLimits extends BodyTimeouts {
   readonly maxBytes: number;
 }
 
-/** What the client announced; undefined for a chunked body. */
+/** For routes that read their body themselves, as a stream. */
+export function leaveBodiesUnread(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+}
+
+/** The Content-Length; undefined for a chunked body. */
 export function announcedBytes({ headers }: IncomingMessage): number | undefined {
   const length = headers['content-length'];
   return length === undefined ? undefined : Number(length);
 }
 
 /**
- * Hands a body over chunk by chunk; while `onChunk` returns a promise the sender waits (backpressure). Settles when the
- * body has ended or cannot go on, and leaves the request flowing, so that whatever else arrives is thrown away and the
- * client can be answered.
+ * Passes a body on chunk by chunk. While a promise that `onChunk` returned is pending, the sender waits (backpressure).
+ * Afterwards the request keeps flowing: the rest of the body is discarded, so that the client can read its response.
  */
 export function receiveBody(
   request: IncomingMessage,
@@ -45,7 +50,7 @@ export function receiveBody(
       finish(new ProblemError('request_timeout', detail));
     }
     function onIdle(): void {
-      // While we make the sender wait, the silence is ours.
+      // The pause is our own backpressure.
       if (waiting) idle.refresh();
       else tooSlow();
     }
@@ -55,14 +60,14 @@ export function receiveBody(
       clearTimeout(idle);
       clearTimeout(deadline);
       request.off('data', onData).off('error', finish).off('close', onClose);
-      // A late error of a socket that is gone has nobody left to tell.
+      // Ignore late errors of a closed socket.
       request.on('error', () => undefined).resume();
       signal?.removeEventListener('abort', onAbort);
       if (error === undefined) resolve();
       else reject(error);
     }
     function onClose(): void {
-      finish(new ProblemError('bad_request', 'The connection closed before the whole body had arrived.'));
+      finish(new ProblemError('bad_request', 'The connection closed before the whole body arrived.'));
     }
     function onAbort(): void {
       finish(signal?.reason);
@@ -104,7 +109,7 @@ export function receiveBody(
   });
 }
 
-/** `receiveBody`, or another function that hands over what it finds in a body. */
+/** `receiveBody`, or a function that extracts something from the body. */
 type Receive = (
   request: IncomingMessage,
   limits: BodyLimits,
@@ -112,7 +117,7 @@ type Receive = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** The same as a stream, which breaks with the error where the body does. */
+/** The body as a stream, which fails with the error of the body. */
 export function bodyStream(
   request: IncomingMessage,
   limits: BodyLimits,
@@ -120,10 +125,10 @@ export function bodyStream(
   receive: Receive = receiveBody,
 ): Readable {
   const stream = new PassThrough();
-  // It may break before anybody reads it; whoever does then is told.
+  // It may fail before it is read; the reader then gets the error.
   stream.on('error', () => undefined);
   const stop = new AbortController();
-  stream.once('close', () => stop.abort(new Error('nobody reads the body any more')));
+  stream.once('close', () => stop.abort(new Error('the reader of the body stopped')));
   const signals = AbortSignal.any([signal, stop.signal]);
   receive(
     request,
@@ -138,19 +143,19 @@ export function bodyStream(
 }
 
 export function bodyTooLarge(maxBytes: number): ProblemError {
-  return new ProblemError('file_too_large', `This path takes at most ${maxBytes} bytes.`, {
+  return new ProblemError('file_too_large', `The body may have at most ${maxBytes} bytes.`, {
     figures: { max_bytes: maxBytes },
   });
 }
 
-/** How much longer a client may go on sending after it was answered. */
+/** How long, and how much, a client may keep sending after its response. */
 const DRAIN_MS = 10_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
 /**
- * An answer may come before the body has been read: a refused key, a full queue, a file too large. Closing the connection
- * with unread bytes in it makes the client see a reset instead of that answer. So the connection stays open, also for a
- * client that said `Connection: close`, while the rest of the body is read and thrown away, within limits.
+ * A response can be sent before the body is read: invalid key, full queue, file too large. Closing the connection with
+ * unread bytes would make the client see a reset instead of that response. So the rest of the body is read and discarded,
+ * within limits, even for a client that sent `Connection: close`.
  */
 export function drainUnreadBodies(app: FastifyInstance): void {
   app.addHook('onSend', async (request, reply) => {
@@ -165,7 +170,7 @@ export function drainUnreadBodies(app: FastifyInstance): void {
 function drainUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   const wantsClose = !response.shouldKeepAlive;
-  // Node would close right after the answer; here the client closes, or we do when the body has ended.
+  // Node would close right after the response. Instead the client closes, or we do at the end of the body.
   response.shouldKeepAlive = true;
   const startBytes = socket.bytesRead;
   const deadline = performance.now() + DRAIN_MS;

@@ -10,32 +10,41 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { asProblem, ProblemError } from '../problems.ts';
 import { requestIdOf } from './request-log.ts';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Each may add members to the body of a problem. */
+    problemExtensions: ((problem: ProblemError) => object)[];
+  }
+}
+
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  // The client is gone, and whatever went wrong is most likely that: the access line says so.
+  // The client disconnected, which is probably the cause. The access log has a line about it.
   if (reply.raw.destroyed) return;
   const problem = asProblem(error);
-  // Errors hold our own words and a stack, never what a caller sent.
+  // Safe to log: errors contain our own text and a stack, never what a caller sent.
   if (problem.status >= 500 && problem.cause !== undefined)
     request.log.error({ err: problem.cause }, 'failed');
   if (problem.status === 401) reply.header('www-authenticate', `ApiKey header="${API_KEY_HEADER}"`);
+  const extensions = request.server.problemExtensions.map((extend) => extend(problem));
   reply
     .code(problem.status)
     .headers({ ...problem.headers, [REQUEST_ID_HEADER]: request.id, 'cache-control': 'no-store' })
     .type(PROBLEM_CONTENT_TYPE)
-    // As bytes, so that no response schema of the route can drop a figure and no charset is added.
-    .send(Buffer.from(JSON.stringify(problem.toBody(request.id))));
+    // As bytes: the route's response schema must not drop members, and no charset is added.
+    .send(Buffer.from(JSON.stringify(Object.assign(problem.toBody(request.id), ...extensions))));
 }
 
 export function answerErrors(app: FastifyInstance): void {
+  app.decorate('problemExtensions', []);
   app.setErrorHandler(sendProblem);
   app.setNotFoundHandler((request, reply) => {
-    sendProblem(new ProblemError('not_found', 'See /docs for the paths there are.'), request, reply);
+    sendProblem(new ProblemError('not_found', 'Not found. See /docs for all paths.'), request, reply);
   });
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** Notes the methods of every route from now on; the returned function gives each path a 405 for the others. */
+/** Collects the methods of every route from now on. The returned function adds a 405 for all others. */
 export function watchMethods(app: FastifyInstance): () => void {
   const routes = new Map<string, { methods: Set<string>; withoutKey: boolean }>();
   app.addHook('onRoute', ({ url, method, config }) => {
@@ -52,7 +61,7 @@ export function watchMethods(app: FastifyInstance): () => void {
         method: METHODS.filter((name) => !methods.has(name)),
         config: { withoutKey },
         schema: { hide: true },
-        // In this hook, because the body of such a request is not worth reading.
+        // In this hook, before the body is read.
         onRequest: async () => {
           throw new ProblemError('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
         },
@@ -62,7 +71,7 @@ export function watchMethods(app: FastifyInstance): () => void {
   };
 }
 
-/** What Node could not even read as HTTP: there is no request, only a socket to write a last answer to. */
+/** For bytes that Node could not parse as HTTP: there is only a socket to write to. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -86,8 +95,8 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
 
 function clientProblem(code: string | undefined): ProblemError {
   const known: Record<string, [ErrorCode, string]> = {
-    HPE_HEADER_OVERFLOW: ['headers_too_large', 'All headers together may take 16 kB.'],
-    ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time; send it again.'],
+    HPE_HEADER_OVERFLOW: ['headers_too_large', 'All headers together may have at most 16 kB.'],
+    ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time. Send it again.'],
   };
   return new ProblemError(...(known[code ?? ''] ?? ['bad_request', 'This is not a valid HTTP request.']));
 }

@@ -4,14 +4,14 @@ import { Busboy, type BusboyEvents, type BusboyHeaders } from '@fastify/busboy';
 import { ProblemError } from '../problems.ts';
 import { type BodyLimits, receiveBody } from './body.ts';
 
-/** What callers try to send as fields of the form, where it would silently do nothing. */
+/** Callers sometimes send these as form fields, where they would silently have no effect. */
 const QUERY_PARAMETERS = ['model', 'details', 'interval', 'step', 'channels', 'label', 'webhook_url'];
 
 const HOW = 'send the recording as the part named file, as `curl -F file=@voice.wav` does';
 
 /**
- * Hands over the part named `file` of a form, chunk by chunk; all others are dropped, but for those that only look as if they
- * had an effect. While `onChunk` returns a promise the sender waits (backpressure).
+ * Passes on the part named `file` of a form, chunk by chunk, with backpressure as in `receiveBody`. Other parts are dropped;
+ * one with the name of a query parameter is an error.
  */
 export async function receiveFormFile(
   request: IncomingMessage,
@@ -57,7 +57,7 @@ export async function receiveFormFile(
     if (isComplete) ended.resolve();
     else fail(new ProblemError('missing_file', `No part is named file: ${HOW}.`));
   });
-  // What comes after the file may be broken: it is not needed.
+  // Errors after the file do not matter.
   form.on('error', () => (isComplete ? ended.resolve() : fail(notWellFormed())));
   receiveBody(
     request,
@@ -68,7 +68,7 @@ export async function receiveFormFile(
   try {
     await ended.promise;
   } finally {
-    // Nothing that still arrives is of use; `receiveBody` then lets it pass by.
+    // `receiveBody` then discards the rest.
     stop.abort();
     form.destroy();
   }
@@ -90,12 +90,12 @@ function openForm(headers: BusboyHeaders) {
 }
 
 function notWellFormed(): ProblemError {
-  return new ProblemError('bad_request', `The form is cut off or not well formed: ${HOW}.`);
+  return new ProblemError('bad_request', `The form is truncated or malformed: ${HOW}.`);
 }
 
 function belongsInQuery(name: string): ProblemError {
   return new ProblemError(
     'bad_request',
-    `Give ${name} in the address, not as a field of the form, as in \`?${name}=...\`.`,
+    `Send ${name} as a query parameter (\`?${name}=...\`), not as a form field.`,
   );
 }

@@ -1,19 +1,29 @@
 import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../problems.ts';
 
-/** Counts a request of a key, and throws the problem when there are too many. */
-export type CountRequest = (callerId: string) => Promise<void>;
+declare module 'fastify' {
+  interface FastifyInstance {
+    countRequest: CountRequest;
+  }
+}
+
+/** Counts a request of a key. Throws the problem when there are too many. */
+type CountRequest = (callerId: string) => Promise<void>;
 
 /**
- * Counts every request that carries a key. The names of the buckets are key ids, so there are as many as keys. The
- * returned function is for what is a request, but not one over HTTP.
+ * Counts every request that carries a key, in one bucket for each key. `app.countRequest` is for requests that pass no
+ * HTTP hook.
  */
-export function limitRates(app: FastifyInstance, perMinute: number, makeBuckets: MakeBuckets): CountRequest {
-  if (perMinute === 0) return async () => undefined;
+export function limitRates(app: FastifyInstance, perMinute: number, makeBuckets: MakeBuckets): void {
+  if (perMinute === 0) {
+    app.decorate('countRequest', async () => undefined);
+    return;
+  }
   const buckets = makeBuckets('key', perMinute);
   const requireAllowed = ({ allowed, limit, retryAfterSeconds }: Allowance) => {
     if (allowed) return;
-    throw retryLater('rate_limited', `This key may send ${limit} requests a minute.`, retryAfterSeconds);
+    const detail = `This key may send ${limit} requests per minute. Try again later.`;
+    throw retryLater('rate_limited', detail, retryAfterSeconds);
   };
   app.addHook('onRequest', async (request, reply) => {
     if (request.caller === null) return;
@@ -25,7 +35,7 @@ export function limitRates(app: FastifyInstance, perMinute: number, makeBuckets:
     });
     requireAllowed(allowance);
   });
-  return async (callerId) => requireAllowed(await buckets.take(callerId));
+  app.decorate('countRequest', async (callerId) => requireAllowed(await buckets.take(callerId)));
 }
 
 export interface Allowance {

@@ -6,23 +6,23 @@ import type { Metrics } from '../operators/metrics.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Asked every few seconds by machines: logged at debug unless it fails. */
+    /** Polled by machines: logged at debug level unless it fails. */
     probe?: boolean;
   }
 }
 
-/** What proxies write for a client that closed the connection before it was answered. */
+/** The status that proxies log for a client that disconnected before its response. */
 const CLIENT_CLOSED_REQUEST = 499;
 const SWITCHING_PROTOCOLS = 101;
 
-/** One line and one count for each request. The route's pattern, not the address: a query may hold a secret. */
+/** Logs and counts each request, by the route's pattern and not by its URL: a query may contain a secret. */
 export function logRequests(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onRequest', (request, reply, next) => {
     const note = (status: number, message: string) => {
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;
       metrics.requests.inc({ method, route, status });
-      // How long somebody talks is no latency.
+      // Exclude stream duration.
       if (status !== SWITCHING_PROTOCOLS) {
         metrics.latency.observe({ method, route }, reply.elapsedTime / 1000);
       }
@@ -33,7 +33,7 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
     reply.raw.once('finish', () => note(reply.statusCode, 'answered'));
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return;
-      // A reply that was given out of hand is a WebSocket: whoever has it answers, and closes.
+      // A hijacked reply is a WebSocket.
       if (request.ws && reply.sent) note(SWITCHING_PROTOCOLS, 'the stream is closed');
       else note(CLIENT_CLOSED_REQUEST, 'the client closed the connection');
     });
@@ -41,7 +41,7 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
   });
 }
 
-/** A caller's own id is kept when it is harmless in a log line and a header; otherwise it gets a new one. */
+/** Keeps a caller's own id if it is safe in a log line and a header. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   const given = request.headers[REQUEST_ID_HEADER];
   return typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();

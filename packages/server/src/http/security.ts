@@ -8,8 +8,8 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { Settings } from '../settings.ts';
 
-/** What every answer tells browsers: do nothing clever with it. Nothing of us is a page but the docs, which say so. */
-const HARMLESS = {
+/** Sent with every response; the pages replace the content security policy. */
+const SECURITY_HEADERS = {
   'content-security-policy': "default-src 'none';frame-ancestors 'none';base-uri 'none'",
   'cross-origin-opener-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
@@ -19,18 +19,17 @@ const HARMLESS = {
   'x-permitted-cross-domain-policies': 'none',
 };
 
-/** Adds them. Browsers may not call us unless told. */
+/** Adds security headers, and CORS if origins are configured. */
 export async function secure(
   app: FastifyInstance,
   { corsOrigins, publicUrl }: Pick<Settings, 'corsOrigins' | 'publicUrl'>,
 ): Promise<void> {
   const shared = corsOrigins.length > 0;
   const headers = {
-    ...HARMLESS,
+    ...SECURITY_HEADERS,
     'cross-origin-resource-policy': shared ? 'cross-origin' : 'same-origin',
-    // Promising https for a server that is reached without it would be wrong.
     ...(publicUrl.startsWith('https:') && {
-      // Without includeSubDomains: the operator's other hosts are not ours to bind.
+      // Without includeSubDomains: the operator's other hosts may not use https.
       'strict-transport-security': 'max-age=31536000',
     }),
   };

@@ -10,9 +10,7 @@ import {
   ModelList,
   PendingResult,
   Problem,
-  RateLimitStatus,
   RequestList,
-  StatusResult,
   UploadStatus,
   WebhookEvent,
   WebhookSecret,
@@ -23,11 +21,11 @@ import { renderDocs } from './docs-page.ts';
 
 const VERSION = packageJson.version;
 
-const DESCRIPTION = `Undertone tells the emotion in spoken audio from its tone of voice.
+const DESCRIPTION = `Undertone recognises the emotion in a voice from its tone.
 
-Every request but those under Operations carries an API key in the header \`${API_KEY_HEADER}\`, or as \`Authorization: Bearer\`. Every error is \`application/problem+json\` (RFC 9457) with a \`code\` to branch on and a \`detail\` that says what to do next.`;
+Every request except those under Operations needs an API key in the header \`${API_KEY_HEADER}\`, or as \`Authorization: Bearer\`. Every error is \`application/problem+json\` (RFC 9457) with a \`code\` to branch on and a \`detail\` that says what to do next.`;
 
-/** Schemas that routes refer to by name. */
+/** Schemas that operations refer to. */
 const SHARED = [
   Problem,
   DiscreteResult,
@@ -38,15 +36,13 @@ const SHARED = [
   CompleteResult,
   PendingResult,
   AsynchResult,
-  StatusResult,
-  RateLimitStatus,
   UploadStatus,
   RequestList,
   WebhookSecret,
   WebhookEvent,
 ];
 
-/** Collects the description of every route registered after it. */
+/** Collects the OpenAPI text of every route registered after it. */
 export async function collectOpenApi(app: FastifyInstance): Promise<void> {
   for (const schema of SHARED) app.addSchema(schema);
   await app.register(swagger, {
@@ -60,14 +56,14 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       },
       servers: [{ url: '/' }],
       tags: [
-        { name: 'Discrete', description: 'Short recordings, answered at once' },
-        { name: 'Asynch', description: 'Long recordings, uploaded in parts and answered with a time line' },
-        { name: 'Streaming', description: 'Live audio over WebSocket, answered every few seconds' },
+        { name: 'Discrete', description: 'Short recordings, classified immediately' },
+        { name: 'Asynch', description: 'Long recordings, uploaded in parts; the result is a time line' },
+        { name: 'Streaming', description: 'Live audio over WebSocket, with a prediction every few seconds' },
         {
           name: 'Existing clients',
-          description: 'The same operations under the paths that clients of other such services use',
+          description: "The same operations under the paths of other vendors' clients",
         },
-        { name: 'Operations', description: 'For those who run the server' },
+        { name: 'Operations', description: 'For operators of the server' },
       ],
       components: {
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: API_KEY_HEADER } },
@@ -75,7 +71,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       security: [{ apiKey: [] }],
     },
     refResolver: { buildLocalReference: ({ $id }) => String($id) },
-    // Health checks answer to HEAD as well, which is not worth a second entry.
+    // HEAD routes of health checks need no entry of their own.
     exposeHeadRoutes: false,
     transform: ({ schema, url, route }) => {
       const body = route.config?.documentedBody;
@@ -84,19 +80,15 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** The description as JSON, and as a page to read. Both are made once. */
+/** The OpenAPI document as JSON and as a page. */
 export async function serveOpenApi(app: FastifyInstance): Promise<void> {
-  const once = <T>(make: () => T) => {
-    let value: T | undefined;
-    return () => (value ??= make());
-  };
-  const page = once(() => renderDocs(app.swagger()));
+  let page: ReturnType<typeof renderDocs> | undefined;
   app.get(PATHS.openapi, { config: { withoutKey: true }, schema: { hide: true } }, async () => app.swagger());
   app.get(PATHS.docs, { config: { withoutKey: true }, schema: { hide: true } }, async (_request, reply) => {
-    const { html, contentSecurityPolicy } = page();
+    page ??= renderDocs(app.swagger());
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', contentSecurityPolicy)
-      .send(html);
+      .header('content-security-policy', page.contentSecurityPolicy)
+      .send(page.html);
   });
 }

@@ -1,7 +1,7 @@
 import { API_KEY_HEADER, DEFAULT_URL } from '@undertone/contract';
 
-/** The parts of an operation that a caller has to know to call it. */
-export interface Callable {
+/** What a caller needs to know of an operation. */
+interface Callable {
   readonly operationId?: string;
   readonly security?: readonly unknown[];
   readonly parameters?: readonly {
@@ -14,7 +14,7 @@ export interface Callable {
 
 type Samples = Record<'curl' | 'TypeScript' | 'Python', string>;
 
-/** What stands for the values that only the caller knows. */
+/** Placeholders for values that only the caller knows. */
 const VALUES: Record<string, string> = {
   file_name: 'talk.wav',
   part_count: '1',
@@ -27,7 +27,7 @@ const VALUES: Record<string, string> = {
 const COMPLETE =
   '{"request_id": "REQUEST_ID", "upload_id": "UPLOAD_ID", "parts": [{"PartNumber": 1, "ETag": "\\"MD5\\""}]}';
 
-/** The call of our own clients for an operation, where they have one; the clients are the shorter way. */
+/** Calls of our own clients, which are shorter than raw HTTP. */
 const CLIENT_CALLS: Record<string, { readonly ts: string; readonly python: string }> = {
   classifyClip: {
     ts: "discrete.emotions('voice.wav')",
@@ -44,7 +44,7 @@ const CLIENT_CALLS: Record<string, { readonly ts: string; readonly python: strin
 };
 
 const STREAM: Samples = {
-  curl: '# curl speaks no WebSocket; this does:\nnpx undertone listen talk.wav',
+  curl: '# For WebSocket, use the command line instead of curl:\nnpx undertone listen talk.wav',
   TypeScript: `import { EmotionClient } from '@undertone/sdk';
 
 const stream = new EmotionClient().stream({ sampleRate: 16_000 }).feed(samples); // 16-bit, mono
@@ -140,24 +140,24 @@ function urllibOf({ method, url, body, needsKey }: Request): string {
   return `import os, urllib.request\n\nrequest = urllib.request.Request(\n    "${url}", data=${data}, method="${method}", headers={${headers.join(', ')}}\n)\nprint(urllib.request.urlopen(request).read().decode())`;
 }
 
-/** The way of a long recording through the interface, as commands that can be pasted one after another. */
+/** Uploading a long recording, as commands that can be pasted one after another. */
 export const UPLOAD_WALK: readonly (readonly [what: string, command: string])[] = [
   [
-    'Say what is to come. The answer has the request_id and an address for each part.',
+    'Start the upload. The response has the request_id and a URL for each part.',
     `begun=$(curl --silent -X POST -H "x-api-key: $SERVICE_API_KEY" '${DEFAULT_URL}/v1/asynch/upload/initiate?file_name=talk.wav&part_count=1')
 field() { node -p "JSON.parse(process.argv[1]).$1" "$begun"; }`,
   ],
   [
-    'Send each part to its address; no key is needed. Keep the ETag of the answer.',
+    'Upload each part to its URL; no key is needed. Keep the ETag of the response.',
     `etag=$(curl --silent --fail -T talk.wav --dump-header - --output /dev/null "$(field 'presigned_urls[0].url')" | tr -d '\\r' | sed -n 's/^etag: //Ip')`,
   ],
   [
-    'Name the parts that were sent.',
+    'Complete the upload: list the parts.',
     `curl --silent -H "x-api-key: $SERVICE_API_KEY" -H 'content-type: application/json' ${DEFAULT_URL}/v1/asynch/upload/complete \\
   --data "{\\"request_id\\": \\"$(field request_id)\\", \\"upload_id\\": \\"$(field upload_id)\\", \\"parts\\": [{\\"PartNumber\\": 1, \\"ETag\\": $(node -p 'JSON.stringify(process.argv[1])' "$etag")}]}"`,
   ],
   [
-    'Ask until the status is completed: 202 means that it is still to come.',
+    'Poll until the status is completed: 202 means not ready yet.',
     `until curl --silent -H "x-api-key: $SERVICE_API_KEY" "${DEFAULT_URL}/v1/asynch/prediction?request_id=$(field request_id)" | tee result.json | grep --quiet '"completed"'; do sleep 1; done; cat result.json`,
   ],
 ];

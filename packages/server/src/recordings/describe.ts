@@ -4,25 +4,28 @@ import {
   INTERVAL_SECONDS,
   MIN_SPEECH_SECONDS,
 } from '@undertone/contract';
-import { json, type Operation, problem, problems } from '../openapi/describe.ts';
+import {
+  AsynchResult,
+  CompleteBody,
+  CompleteResult,
+  InitiateResult,
+  PendingResult,
+  RequestList,
+  UploadStatus,
+  WebhookSecret,
+} from '@undertone/contract/schemas';
+import { json, KEY_PROBLEMS, type Operation, problem, problems, ref } from '../openapi/operation.ts';
 
-const KEY_PROBLEMS = [
-  'missing_api_key',
-  'invalid_api_key',
-  'rate_limited',
-  'internal',
-  'overloaded',
-] as const;
 const { minSeconds, maxFileBytes, maxParts } = ASYNCH_LIMITS;
 const tags = ['Asynch'];
 
 const INITIATE_DESCRIPTION = [
-  `Announce a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get a URL for each part.`,
+  `Start the upload of a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get a URL for each part.`,
   `\`interval\` (beta) is the step of the time line: ${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max} seconds.`,
-  'With `channels=separate` each channel is heard apart, such as the two sides of a call.',
-  'With `webhook_url` the receiver is told when it is done; see `GET /v1/asynch/webhook-secret`.',
-  'With the header `Idempotency-Key`, the same call sent again gives the same request for 24 hours.',
-  'The file name is not kept. Everything about the request is gone 24 hours later.',
+  'With `channels=separate` each channel is analysed separately, such as the two sides of a call.',
+  'With `webhook_url` the receiver is notified when processing ends; see `GET /v1/asynch/webhook-secret`.',
+  'With the header `Idempotency-Key`, a retried call returns the same request for 24 hours.',
+  'The file name is not stored. Everything about the request is erased after 24 hours.',
 ].join('\n\n');
 
 const IDEMPOTENCY_HEADERS = {
@@ -30,43 +33,25 @@ const IDEMPOTENCY_HEADERS = {
   properties: {
     [IDEMPOTENCY_KEY_HEADER]: {
       type: 'string',
-      description: 'The same key with the same query means the same request.',
+      description: 'Calls with the same key and the same query return the same request.',
     },
   },
 };
 
+/** `format` too: some client generators know nothing else. */
 const BINARY = { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' };
 
 export const INITIATE: Operation = {
   schema: {
     operationId: 'initiateUpload',
     tags,
-    summary: 'Begin an upload',
+    summary: 'Start an upload',
     description: INITIATE_DESCRIPTION,
     headers: IDEMPOTENCY_HEADERS,
     response: {
-      200: json('InitiateResult', 'Where to send the parts'),
+      200: json(InitiateResult, 'The URLs of the parts'),
       ...problems('bad_request', 'unknown_model', 'conflict', ...KEY_PROBLEMS),
     },
-  },
-};
-
-export const INITIATE_BY_GET: Operation = {
-  schema: {
-    ...INITIATE.schema,
-    operationId: 'initiateUploadByGet',
-    summary: 'Begin an upload (by GET)',
-    description: 'The same operation as by POST.',
-  },
-};
-
-export const INITIATE_EMOTION: Operation = {
-  schema: {
-    ...INITIATE.schema,
-    operationId: 'initiateUploadEmotion',
-    tags: ['Existing clients'],
-    summary: 'Begin an upload (existing clients)',
-    description: 'The same operation as `POST /v1/asynch/upload/initiate`.',
   },
 };
 
@@ -76,7 +61,6 @@ export const PUT_PART: Operation = {
     documentedBody: {
       content: {
         'application/octet-stream': {
-          // `format` beside it, for generators of clients that know only that.
           schema: BINARY,
         },
       },
@@ -85,17 +69,17 @@ export const PUT_PART: Operation = {
   schema: {
     operationId: 'putPart',
     tags,
-    summary: 'Send one part',
+    summary: 'Upload one part',
     description: [
-      'To a URL given by initiate; it needs no key. The part is safely stored when the answer comes. Sending a part again replaces it.',
-      'A `Content-MD5` header is checked when there is one.',
+      'To a URL from initiate; no key is needed. A 200 means that the part is stored. Uploading a part again replaces it.',
+      'A `Content-MD5` header, if sent, is checked.',
     ].join('\n\n'),
     security: [],
     response: {
       200: {
         description: 'The part is stored',
         type: 'null',
-        headers: { etag: { type: 'string', description: 'MD5 of the part in quotes; name it in complete.' } },
+        headers: { etag: { type: 'string', description: 'MD5 of the part in quotes; send it to complete.' } },
       },
       ...problems(
         'bad_request',
@@ -117,11 +101,11 @@ export const RESUME: Operation = {
   schema: {
     operationId: 'resumeUpload',
     tags,
-    summary: 'What an upload still needs',
+    summary: 'Resume an upload',
     description:
-      'After an interruption: the parts that have arrived, and a URL for each that has not. Send those, then complete.',
+      'After an interruption: the parts received, and a URL for each missing one. Upload those, then complete.',
     response: {
-      200: json('UploadStatus', 'What has arrived, and where the rest goes'),
+      200: json(UploadStatus, 'The parts received, and the URLs of the missing ones'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
     },
   },
@@ -141,15 +125,15 @@ export const SEND: Operation = {
   schema: {
     operationId: 'sendRecording',
     tags,
-    summary: 'Send a whole recording in one call',
+    summary: 'Upload a whole recording in one call',
     description: [
-      'The recording is the body, whatever its content type, or the part named `file` of a form: `curl -X POST -T call.wav -H "x-api-key: ..." .../v1/asynch/requests`.',
-      `Up to ${maxFileBytes / 2 ** 30} GiB, of known length or chunked. Nothing is kept of a call that breaks off; uploads in parts can be resumed.`,
-      'The query, and `Idempotency-Key`, are those of initiate.',
+      'The recording is the body, with any content type, or the part named `file` of a form: `curl -X POST -T call.wav -H "x-api-key: ..." .../v1/asynch/requests`.',
+      `Up to ${maxFileBytes / 2 ** 30} GiB, with a Content-Length or chunked. Nothing is stored if the connection breaks; uploads in parts can be resumed.`,
+      'The query parameters and `Idempotency-Key` are the same as for initiate.',
     ].join('\n\n'),
     headers: IDEMPOTENCY_HEADERS,
     response: {
-      202: json('CompleteResult', 'The recording is stored and waits to be processed'),
+      202: json(CompleteResult, 'The recording is stored and queued'),
       ...problems(
         'bad_request',
         'missing_file',
@@ -169,11 +153,11 @@ export const LIST: Operation = {
   schema: {
     operationId: 'listRequests',
     tags,
-    summary: 'Your requests',
+    summary: 'List your requests',
     description:
-      'Those of this key, newest first. Those that have expired are listed with `status=expired` only. Go on with `cursor` while there is a `next_cursor`.',
+      'The requests of this key, newest first. Expired ones are listed only with `status=expired`. Pass `next_cursor` as `cursor` to get the next page.',
     response: {
-      200: json('RequestList', 'A page of them'),
+      200: json(RequestList, 'One page of requests'),
       ...problems('bad_request', ...KEY_PROBLEMS),
     },
   },
@@ -183,53 +167,28 @@ export const WEBHOOK_SECRET: Operation = {
   schema: {
     operationId: 'getWebhookSecret',
     tags,
-    summary: 'What webhooks to you are signed with',
+    summary: 'Get the webhook signing secret',
     description: [
-      'Webhooks follow the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`; its libraries take this secret as it is. The body is a `WebhookEvent`.',
-      'Any 2xx is an answer. Otherwise it is sent again after 5 s, 30 s, 2 min, 10 min, 1 h and 6 h, with the same `webhook-id`. Redirects are not followed.',
+      'Webhooks follow the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`; its libraries accept this secret as it is. The body is a `WebhookEvent`.',
+      'Any 2xx means delivered. Otherwise delivery is retried after 5 s, 30 s, 2 min, 10 min, 1 h and 6 h, with the same `webhook-id`. Redirects are not followed.',
     ].join('\n\n'),
     response: {
-      200: json('WebhookSecret', 'The secret of this key'),
+      200: json(WebhookSecret, 'The secret of this key'),
       ...problems(...KEY_PROBLEMS),
     },
   },
 };
 
 export const COMPLETE: Operation = {
-  // By its name, so that generated clients have one class for it.
-  config: { documentedBody: { content: { 'application/json': { schema: { $ref: 'CompleteBody#' } } } } },
+  config: { documentedBody: { content: { 'application/json': { schema: ref(CompleteBody) } } } },
   schema: {
     operationId: 'completeUpload',
     tags,
     summary: 'Complete an upload',
     description:
-      'Names every part with its ETag; processing begins. Missing or wrong parts are named, and the upload stays open. Calling it again is harmless.',
+      'Lists every part with its ETag and queues the recording. If parts are missing or wrong, the error lists them and the upload stays open. Safe to retry.',
     response: {
-      200: json('CompleteResult', 'The upload is complete'),
-      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
-    },
-  },
-};
-
-export const COMPLETE_EMOTION: Operation = {
-  schema: {
-    ...COMPLETE.schema,
-    operationId: 'completeUploadEmotion',
-    tags: ['Existing clients'],
-    summary: 'Complete an upload (existing clients)',
-    description: 'The same operation as `POST /v1/asynch/upload/complete`.',
-  },
-};
-
-export const STATUS: Operation = {
-  schema: {
-    operationId: 'getStatus',
-    tags: ['Existing clients'],
-    summary: 'How far a request is, or its time line (existing clients)',
-    description:
-      'The same as `GET /v1/asynch/prediction` in other words. The status is 200 also while the result is still to come, and when processing has failed.',
-    response: {
-      200: json('StatusResult', 'Its state, and its time line when completed'),
+      200: json(CompleteResult, 'The upload is complete'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
     },
   },
@@ -239,11 +198,11 @@ export const PREDICTION: Operation = {
   schema: {
     operationId: 'getPrediction',
     tags,
-    summary: 'The time line, or how far it is',
-    description: `With \`details=true\` every step also has its times, its speech and all probabilities, and neighbouring steps are joined into segments. A step with less than ${MIN_SPEECH_SECONDS} s of speech is no speech: its emotion says nothing.`,
+    summary: 'Get the time line or the progress',
+    description: `With \`details=true\` every step also has its times, its seconds of speech and all probabilities, and neighbouring steps are joined into segments. Ignore the emotion of a step with less than ${MIN_SPEECH_SECONDS} s of speech.`,
     response: {
-      200: json('AsynchResult', 'The time line'),
-      202: json('PendingResult', 'The result is still to come'),
+      200: json(AsynchResult, 'The time line'),
+      202: json(PendingResult, 'The result is not ready yet'),
       ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
       422: problem(
         'unreadable_audio',
@@ -263,9 +222,9 @@ export const DELETE: Operation = {
     tags,
     summary: 'Cancel and erase a request',
     description:
-      'In any state. The audio, the parts and the result are gone; processing stops within a second.',
+      'In any state. The audio, the parts and the result are erased; processing stops within a second.',
     response: {
-      204: { description: 'Nothing is left. The same for a request that was deleted before', type: 'null' },
+      204: { description: 'Erased, now or by an earlier call', type: 'null' },
       ...problems('bad_request', 'not_found', ...KEY_PROBLEMS),
     },
   },

@@ -7,87 +7,48 @@ import {
   PredictionQuery,
   RequestId,
   SendQuery,
-  StatusQuery,
 } from '@undertone/contract/schemas';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { leaveBodiesUnread } from '../http/body.ts';
+import type { Operation } from '../openapi/operation.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
-import type { Services } from '../services.ts';
+import type { Services, TypedApp } from '../services.ts';
 import { requireWebhookUrl } from '../webhooks/address.ts';
 import {
   COMPLETE,
-  COMPLETE_EMOTION,
   DELETE,
   INITIATE,
-  INITIATE_BY_GET,
-  INITIATE_EMOTION,
   LIST,
   PREDICTION,
   PUT_PART,
   RESUME,
   SEND,
-  STATUS,
   WEBHOOK_SECRET,
 } from './describe.ts';
 import type { Making } from './new-request.ts';
-import { listRequests, notFound, readPrediction, readStatus } from './requests.ts';
+import { listRequests, notFound, readPrediction } from './requests.ts';
 
 const { initiate, complete, upload, prediction, requests: requestsPath, part, webhookSecret } = ASYNCH_PATHS;
-const REQUEST_PARAMS = Type.Object({ request_id: RequestId });
-const NO_STORE = { 'cache-control': 'no-store' };
+export const REQUEST_PARAMS = Type.Object({ request_id: RequestId });
+export const NO_STORE = { 'cache-control': 'no-store' };
 
-/** Long recordings: upload in parts or in one call, complete, ask for the time line, list, delete. */
-export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { requests, blobs, uploads, worker, metrics, settings, webhooks } = services;
-  takeAnyBody(app);
+/** Long recordings: upload in parts or in one call, complete, read the time line, list, delete. */
+export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
+  const { requests, blobs, uploads, worker, metrics, webhooks } = services;
+  parseOptionalJson(app);
 
-  function baseUrl({ protocol, host, socket }: FastifyRequest): string {
-    if (settings.publicUrl !== '') return settings.publicUrl;
-    return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
-  }
-
-  for (const [method, base, operation] of [
-    ['GET', PATHS.asynch, INITIATE_BY_GET],
-    ['POST', PATHS.asynch, INITIATE],
-    ['POST', PATHS.asynchEmotion, INITIATE_EMOTION],
-  ] as const) {
-    app.route({
-      method,
-      url: base + initiate,
-      // A HEAD that follows the GET by itself would begin uploads that nobody wants.
-      exposeHeadRoute: false,
-      ...operation,
-      schema: { ...operation.schema, querystring: InitiateQuery },
-      handler: async (request, reply) => {
-        reply.headers(NO_STORE);
-        const caller = request as FastifyRequest;
-        const making = makingOf(caller, `${method} initiate`, request.query, services);
-        return uploads.initiate(making, baseUrl(caller));
-      },
-    });
-  }
-
-  for (const [base, operation] of [
-    [PATHS.asynch, COMPLETE],
-    [PATHS.asynchEmotion, COMPLETE_EMOTION],
-  ] as const) {
-    app.post(
-      base + complete,
-      { ...operation, schema: { ...operation.schema, body: CompleteBody } },
-      async (request, reply) => {
-        reply.headers(NO_STORE);
-        return uploads.complete(ownerOf(request), request.body);
-      },
-    );
-  }
+  addInitiateRoute(app, 'POST', PATHS.asynch + initiate, INITIATE, services);
+  addCompleteRoute(app, PATHS.asynch + complete, COMPLETE, services);
 
   app.get(
     `${PATHS.asynch}${upload}/:request_id`,
     { ...RESUME, schema: { ...RESUME.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      return uploads.resume(ownerOf(request), request.params.request_id, baseUrl(request as FastifyRequest));
+      const baseUrl = baseUrlOf(request as FastifyRequest, services);
+      return uploads.resume(ownerOf(request), request.params.request_id, baseUrl);
     },
   );
 
@@ -99,21 +60,8 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       const { request_id, details = false } = request.query;
       const answer = await readPrediction(requests, request_id, ownerOf(request), { details });
       if ('pending' in answer) return reply.code(202).send(answer.pending);
-      // The stored text is the answer: a long time line is neither parsed nor written again.
-      return reply.type('application/json; charset=utf-8').send(answer.result as never);
-    },
-  );
-
-  app.get(
-    `${PATHS.asynchEmotion}/status/:request_id`,
-    {
-      ...STATUS,
-      schema: { ...STATUS.schema, params: REQUEST_PARAMS, querystring: StatusQuery },
-    },
-    async (request, reply) => {
-      reply.headers(NO_STORE);
-      const { comprehensive_output: comprehensive = false } = request.query;
-      return readStatus(requests, request.params.request_id, ownerOf(request), { comprehensive });
+      // The stored JSON is sent as it is: a long time line is not parsed again.
+      return reply.type('application/json; charset=utf-8').send(answer.result);
     },
   );
 
@@ -125,7 +73,7 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       const outcome = await requests.delete(id, ownerOf(request));
       if (outcome === 'unknown') throw notFound();
       worker.cancel(id);
-      // The record went first: without it nothing finds the rest, and the sweep erases what a crash leaves.
+      // The record is deleted first: without it the blobs cannot be found, and the sweep erases what a crash leaves.
       await blobs.eraseGroup(id);
       if (outcome === 'deleted') metrics.uploads.inc({ event: 'deleted' });
       return reply.code(204).send();
@@ -149,11 +97,49 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
   await app.register(bodyRoutes, services);
 };
 
-/** Apart from the others, because here the body is read as it arrives. */
+export function addInitiateRoute(
+  app: TypedApp,
+  method: 'GET' | 'POST',
+  url: string,
+  operation: Operation,
+  services: Services,
+): void {
+  app.route({
+    method,
+    url,
+    // A HEAD route that follows the GET by itself would start uploads.
+    exposeHeadRoute: false,
+    ...operation,
+    schema: { ...operation.schema, querystring: InitiateQuery },
+    handler: async (request, reply) => {
+      reply.headers(NO_STORE);
+      const caller = request as FastifyRequest;
+      const command = parseCreate(caller, `${method} initiate`, request.query, services);
+      return services.uploads.initiate(command, baseUrlOf(caller, services));
+    },
+  });
+}
+
+export function addCompleteRoute(
+  app: TypedApp,
+  url: string,
+  operation: Operation,
+  { uploads }: Services,
+): void {
+  app.post(
+    url,
+    { ...operation, schema: { ...operation.schema, body: CompleteBody } },
+    async (request, reply) => {
+      reply.headers(NO_STORE);
+      return uploads.complete(ownerOf(request), request.body);
+    },
+  );
+}
+
+/** In a scope of their own: they read the body as a stream. */
 const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
   const { uploads, presigner } = services;
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  leaveBodiesUnread(app);
 
   app.put(
     PATHS.asynch + part,
@@ -174,17 +160,17 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
     PATHS.asynch + requestsPath,
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
-      const making = makingOf(request as FastifyRequest, 'POST requests', request.query, services);
+      const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
       return reply
         .code(202)
         .headers(NO_STORE)
-        .send(await uploads.send(making, request.raw));
+        .send(await uploads.send(command, request.raw));
     },
   );
 };
 
-/** What a call says of the request that it makes, checked as far as it can be before anything is stored. */
-function makingOf(
+/** Validates everything that can be checked before anything is stored. */
+function parseCreate(
   request: FastifyRequest,
   method: string,
   query: Making['query'],
@@ -197,8 +183,8 @@ function makingOf(
 }
 
 const FORBIDDEN = {
-  wrong_signature: 'The signature does not fit this URL: use it exactly as it was given.',
-  expired: 'This URL has expired: begin a new upload.',
+  wrong_signature: 'The signature does not match this URL. Use the URL exactly as given.',
+  expired: 'This URL has expired. Start a new upload.',
 };
 
 const PART_ADDRESS = {
@@ -212,8 +198,8 @@ const PART_ADDRESS = {
   }),
 };
 
-/** A body that is not needed may be empty or absent, whatever its content type says; one that is needed is JSON. */
-function takeAnyBody(app: Parameters<typeof asynchRoutes>[0]): void {
+/** A body that is not needed may be empty or absent, whatever its content type. A needed one is JSON. */
+export function parseOptionalJson(app: TypedApp): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
     if (body.length === 0) return done(null);
@@ -225,7 +211,12 @@ function takeAnyBody(app: Parameters<typeof asynchRoutes>[0]): void {
   });
 }
 
-function ownerOf({ caller }: FastifyRequest): string {
+function baseUrlOf({ protocol, host, socket }: FastifyRequest, { settings }: Services): string {
+  if (settings.publicUrl !== '') return settings.publicUrl;
+  return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
+}
+
+export function ownerOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
   if (caller === null) throw new Error('A route that needs a key was reached without one');
   return caller.id;
 }

@@ -1,13 +1,13 @@
 import { KEY_PROTOCOL_PREFIX, STREAM_LIMITS, STREAM_PROTOCOL } from '@undertone/contract';
-import { type Operation, problems } from '../openapi/describe.ts';
+import { KEY_PROBLEMS, type Operation, problems } from '../openapi/operation.ts';
 
 const { windowSeconds, firstSeconds, idleSeconds, lagSeconds, maxMessageBytes } = STREAM_LIMITS;
 
 const DESCRIPTION = [
   `Upgrades to a WebSocket. Browsers, which cannot set headers on one, offer two subprotocols: \`${STREAM_PROTOCOL}\` and \`${KEY_PROTOCOL_PREFIX}<key>\`.`,
-  `Binary messages from the client are audio: raw samples in pieces of any length, up to ${maxMessageBytes / 2 ** 20} MiB each. The text message \`{"type": "end"}\` says that there is no more.`,
+  `Binary messages from the client are audio: raw samples in pieces of any length, up to ${maxMessageBytes / 2 ** 20} MiB each. The text message \`{"type": "end"}\` ends the stream.`,
   `The server sends JSON: \`ready\` first; a \`prediction\` over the last ${windowSeconds} seconds of each channel when there are ${windowSeconds} seconds (${firstSeconds} with a shorter \`interval\`) and then after every \`interval\`; \`done\` after \`end\`; \`error\` before any other close. \`docs/asyncapi.yaml\` describes them.`,
-  `Audio that comes faster than it is heard is read more slowly. A stream that brings nothing for ${idleSeconds} seconds is closed with 4408. When an answer takes ${lagSeconds} seconds, it is closed with 1013 (\`overloaded\`), when the server stops with 1012 (\`going_away\`), when its key is revoked with 1008 (\`invalid_api_key\`). A stream counts as one request. The audio is never stored.`,
+  `Audio sent faster than it can be classified is read more slowly (backpressure). A stream without audio for ${idleSeconds} seconds is closed with 4408. When a prediction takes ${lagSeconds} seconds, the stream is closed with 1013 (\`overloaded\`), when the server stops with 1012 (\`going_away\`), when its key is revoked with 1008 (\`invalid_api_key\`). A stream counts as one request. The audio is never stored.`,
 ].join('\n\n');
 
 export const STREAM_OPERATION: Operation = {
@@ -18,16 +18,8 @@ export const STREAM_OPERATION: Operation = {
     summary: 'Classify live audio',
     description: DESCRIPTION,
     response: {
-      101: { description: 'The connection is a WebSocket now', type: 'null' },
-      ...problems(
-        'bad_request',
-        'unknown_model',
-        'missing_api_key',
-        'invalid_api_key',
-        'rate_limited',
-        'internal',
-        'overloaded',
-      ),
+      101: { description: 'Switching to WebSocket', type: 'null' },
+      ...problems('bad_request', 'unknown_model', ...KEY_PROBLEMS),
     },
   },
 };

@@ -6,7 +6,7 @@ import type { ProblemError } from '../../src/problems.ts';
 const { promise: never } = Promise.withResolvers<void>();
 const OPTIONS = { maxInFlight: 66, maxBytes: 1_000, maxWaitMs: 2_000, expectedWaitMs: () => 0 };
 
-/** Lets requests in until one is refused; how many there were, and when the refused one is to come back. */
+/** Adds requests until one is refused. Returns their number, and the refusal. */
 async function fill(
   admission: Admission,
   bytes?: number,
@@ -20,15 +20,15 @@ async function fill(
   }
 }
 
-describe('admission to the discrete interface', () => {
-  test('is given to as many as may be in flight', async () => {
+describe('admission of short recordings', () => {
+  test('admits up to the limit of requests in flight', async () => {
     const { inFlight, refusal } = await fill(new Admission(OPTIONS));
     assert.equal(inFlight, 66);
     assert.equal(refusal.code, 'overloaded');
     assert.equal(refusal.message, 'The server is busy. Try again in 1 second.');
   });
 
-  test('is given to no more than would be answered within two seconds, and says when to come back', async () => {
+  test('refuses requests that would wait more than two seconds, with Retry-After', async () => {
     const admission = new Admission({ ...OPTIONS, expectedWaitMs: (requests) => requests * 100 });
     const { inFlight, refusal } = await fill(admission);
     assert.equal(inFlight, 21);
@@ -36,11 +36,11 @@ describe('admission to the discrete interface', () => {
     assert.equal(refusal.message, 'The server is busy. Try again in 3 seconds.');
   });
 
-  test('is given by the announced length, before a byte is read, while there is memory', async () => {
+  test('reserves the announced length before a byte is read', async () => {
     assert.equal((await fill(new Admission(OPTIONS), 300)).inFlight, 3);
   });
 
-  test('of a body without a length ends when it has grown to what is left', async () => {
+  test('refuses a chunked body once it outgrows the free memory', async () => {
     const admission = new Admission(OPTIONS);
     await assert.rejects(
       admission.run(undefined, async ({ grow }) => {
@@ -54,7 +54,7 @@ describe('admission to the discrete interface', () => {
     assert.equal((await fill(admission, 1_000)).inFlight, 1, 'all of it was given back');
   });
 
-  test('is given back whether the work succeeds or fails', async () => {
+  test('releases its reservation on success and on failure', async () => {
     const admission = new Admission({ ...OPTIONS, maxInFlight: 1 });
     assert.equal(await admission.run(1_000, async () => 'done'), 'done');
     await assert.rejects(

@@ -35,20 +35,20 @@ function assertClose(a: DiscreteResult, b: DiscreteResult, within: number): void
   }
 }
 
-describe('a recording as a file', () => {
-  test('gets its emotion, under both paths alike', async () => {
+describe('a clip as a file', () => {
+  test('gets the same answer under both paths', async () => {
     const long = readResult(await postFile(service, wav()));
     const short = readResult(await postFile(service, wav(), { url: PATHS.discreteShort }));
     assert.deepEqual(long, short);
   });
 
-  test('is answered by the model that was asked for', async () => {
+  test('is classified by the requested model', async () => {
     for (const model of ['4emotions', '5emotions', '7emotions'] as const) {
       readResult(await postFile(service, wav(), { query: { model } }), model);
     }
   });
 
-  test('has its request id, timings and seconds of speech in headers', async () => {
+  test('has the request id, timings and seconds of speech in headers', async () => {
     const { headers } = await postFile(service, wav(), { headers: { 'x-request-id': 'my-own.id_1' } });
     assert.equal(headers['x-request-id'], 'my-own.id_1');
     assert.match(
@@ -60,7 +60,7 @@ describe('a recording as a file', () => {
     assert.equal(headers['cache-control'], 'no-store');
   });
 
-  test('has the same in its body, and the model and weights, when asked for details', async () => {
+  test('with details=true, has them in the body too, with model and weights', async () => {
     const plain = readResult(await postFile(service, wav()));
     const response = await postFile(service, wav(), { query: { details: 'true', model: '4emotions' } });
     assert.equal(response.statusCode, 200);
@@ -71,30 +71,30 @@ describe('a recording as a file', () => {
     assert.equal(request_id, response.headers['x-request-id']);
   });
 
-  test('gets an id of our own when the one it came with could spoil a log', async () => {
+  test('gets a new request id if its own is unsafe in a log', async () => {
     for (const id of ['two words', 'x'.repeat(200), 'a"b', 'ä']) {
       const { headers } = await postFile(service, wav(), { headers: { 'x-request-id': id } });
       assert.match(String(headers['x-request-id']), /^[0-9a-f-]{36}$/);
     }
   });
 
-  test('may be exactly as short and as long as the limits, and 50 ms beyond them', async () => {
+  test('may be as short and as long as the limits, plus 50 ms of tolerance', async () => {
     for (const seconds of [3.96, 4, 10, 10.04])
       readResult(await postFile(service, wav({ seconds, rate: 16_000 })));
   });
 
-  test('silence and a pure tone are answered too', async () => {
+  test('silence and a pure tone get a 200', async () => {
     readResult(await postFile(service, wav({ sound: () => 0 })));
     readResult(await postFile(service, wav({ sound: (t) => Math.sin(2 * Math.PI * 440 * t) })));
   });
 
-  test('stereo is heard like mono', async () => {
+  test('stereo gets the same answer as mono', async () => {
     const mono = readResult(await postFile(service, wav()));
     const stereo = readResult(await postFile(service, wav({ channels: 2 })));
     assertClose(mono, stereo, 0.001);
   });
 
-  test('a model given as a field of the form is refused, with where it belongs', async () => {
+  test('a model sent as a form field is refused with a hint to use the query', async () => {
     const file = { name: 'file', fileName: 'voice.wav', type: 'audio/wav', content: wav() };
     const model = { name: 'model', content: '7emotions' };
     for (const parts of [
@@ -106,7 +106,7 @@ describe('a recording as a file', () => {
     }
   });
 
-  test('is found among other parts, before and after it', async () => {
+  test('is found between other parts of the form', async () => {
     const content = wav();
     const note = { name: 'note', content: 'hello'.repeat(1000) };
     const other = {
@@ -124,7 +124,7 @@ describe('a recording as a file', () => {
     assert.deepEqual(readResult(await postFile(service, content, { payload })), alone);
   });
 
-  test('may come without a file name or with an odd one', async () => {
+  test('may have no file name, or an odd one', async () => {
     const content = wav();
     const bare = form({ name: 'file', type: 'audio/wav', content });
     const odd = form({
@@ -137,11 +137,11 @@ describe('a recording as a file', () => {
   });
 });
 
-describe('a recording as prepared samples', () => {
+describe('a clip as JSON samples', () => {
   const samples = samplesOf({ seconds: 4.5 });
   const object = JSON.stringify({ payload: [samples] });
 
-  test('is heard like the same recording as a file, as a JSON string and as an object', async () => {
+  test('gets the same answer as the file, as a JSON string and as an object', async () => {
     const file = readResult(await postFile(service, wav({ seconds: 4.5 })));
     const asString = readResult(await postJson(service, JSON.stringify(object)));
     const asObject = readResult(await postJson(service, object));
@@ -149,7 +149,7 @@ describe('a recording as prepared samples', () => {
     assertClose(file, asString, 0.01);
   });
 
-  test('is taken on the short path and with any model as well', async () => {
+  test('works on the short path and with any model', async () => {
     const response = await postJson(service, object, {
       url: PATHS.discreteShort,
       query: { model: '7emotions' },
@@ -177,7 +177,7 @@ describe('a recording as prepared samples', () => {
   });
 });
 
-test('nothing of a recording is left in the data folder', async () => {
+test('no audio is left in the data folder', async () => {
   await postFile(service, wav());
   const files = await readdir(service.dataDir);
   assert.deepEqual(
@@ -186,7 +186,7 @@ test('nothing of a recording is left in the data folder', async () => {
   );
 });
 
-test('the key of the environment is accepted beside the stored ones', async () => {
+test('SERVICE_API_KEY is accepted beside stored keys', async () => {
   const both = await testApp({ SERVICE_API_KEY: 'from-the-environment' });
   for (const key of [both.key, 'from-the-environment']) {
     const response = await both.app.inject({

@@ -11,7 +11,7 @@ import { wav } from '@undertone/testing/wav';
 const COUNT = 800;
 const AT_ONCE = 8;
 
-test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is the caller's, and nothing is left behind`, async () => {
+test(`${COUNT} damaged or hostile bodies: each gets a 200 or a 4xx, and nothing is left behind`, async () => {
   const service = await testApp();
   const { port } = await service.listen();
   const random = new Random(20_260);
@@ -34,12 +34,12 @@ test(`${COUNT} damaged or hostile bodies: each gets a 200 or a problem that is t
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 
-  // Enough variety to mean something: some were harmless after all, and most errors had a turn.
+  // The bodies must have enough variety: some are harmless, and most error codes occur.
   for (const status of [200, 400, 413, 415, 422]) assert.ok(statuses.has(status), `no ${status}`);
   assert.equal((await postFile(service, wav())).statusCode, 200);
   let body = '';
   for (let tries = 0; !/^undertone_discrete_requests_in_flight 0$/m.test(body); tries++) {
-    // Longer than a body may take to arrive.
+    // Longer than the body timeout.
     assert.ok(tries < 1_000, 'a request is in flight for ever');
     await sleep(50);
     ({ body } = await service.app.inject({ url: PATHS.metrics }));

@@ -22,7 +22,7 @@ async function classify(file: Buffer): Promise<DiscreteResult> {
   return response.json();
 }
 
-/** The voice at another sample rate, by somebody else's resampler. */
+/** The voice at another sample rate, by an independent resampler. */
 async function atRate(name: string, rate: number): Promise<Float32Array> {
   const file = fileURLToPath(new URL(name, VOICES));
   const args = ['-loglevel', 'error', '-i', file, '-ar', String(rate), '-f', 'f32le', '-'];
@@ -37,7 +37,7 @@ test('there are ten recorded voices to compare', () => assert.equal(names.length
 
 // Ten voices take turns with eight formats at six rates, so that every rate meets every format.
 for (const [turn, name] of names.entries()) {
-  test(`${name} is heard alike at every rate from 16 to 192 kHz, in 16, 24, 32 bit and float, mono and stereo`, async () => {
+  test(`${name} gets the same answer at every rate from 16 to 192 kHz, in 16, 24, 32 bit and float, mono and stereo`, async () => {
     const expected = original.get(name) as DiscreteResult;
     for (const [shift, sampleRate] of RATES.entries()) {
       const format = FORMATS[(turn + shift) % FORMATS.length];

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATHS, type StatusResult } from '@undertone/contract';
 import { RateLimitStatus, StatusResult as StatusSchema } from '@undertone/contract/schemas';
-import { readProblem, testApp } from '@undertone/testing/app';
+import { postFile, readProblem, testApp } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
 import { wav } from '@undertone/testing/wav';
 import Value from 'typebox/value';
 
-/** The second generation of existing clients: other paths over the same store. */
+/** Second-generation clients use other paths over the same store. */
 class SecondGeneration extends AsynchClient {
   override readonly base: string;
 
@@ -31,7 +31,7 @@ const { url } = await service.listen();
 const client = new SecondGeneration(url, service.key);
 const first = new AsynchClient(url, service.key);
 
-test('upload, every state, and a time line with times in seconds', async () => {
+test('uploads, goes through every state, and ends in a time line with times in seconds', async () => {
   const upload = await client.send(wav({ seconds: 12 }), 2);
   assert.equal((await client.status(upload.request_id)).status, 'initiated');
   assert.equal((await client.complete(upload)).status, 200);
@@ -48,7 +48,7 @@ test('upload, every state, and a time line with times in seconds', async () => {
       [10, 11, 12],
     ],
   );
-  // The same answers as under the first generation's path, which shows nothing more than before.
+  // The same answers as under the main path.
   assert.deepEqual(
     emotions.map(({ t, emotion, confidence }) => ({ t, emotion, confidence })),
     plain,
@@ -68,7 +68,7 @@ test('comprehensive_output adds the confidence of every emotion', async () => {
   }
 });
 
-test('a recording that cannot be used is failed, with the reason', async () => {
+test('an unusable recording is failed with the reason', async () => {
   service.services.worker.start();
   const id = await client.upload(wav({ seconds: 2 }));
   await first.settled(id);
@@ -77,7 +77,7 @@ test('a recording that cannot be used is failed, with the reason', async () => {
   assert.match(error ?? '', /2 s long/);
 });
 
-test('an unknown request, and one of another key, are 404', async () => {
+test('an unknown request and another key’s request are 404', async () => {
   const { key } = await service.stores.keys.create('other');
   const { request_id } = await client.send(wav({ seconds: 5 }), 1);
   for (const response of [
@@ -92,7 +92,7 @@ test('an unknown request, and one of another key, are 404', async () => {
   );
 });
 
-test('the limits of a key, and what it uses of them', async () => {
+test('/v1/rate-limit shows the limits of a key and their use', async () => {
   const { key } = await service.stores.keys.create('third');
   const get = (path: string) =>
     service.app.inject({ url: PATHS.rateLimit + path, headers: { 'x-api-key': key } });
@@ -101,10 +101,21 @@ test('the limits of a key, and what it uses of them', async () => {
   assert.ok(Value.Check(RateLimitStatus, status));
   assert.equal(status.limits.requests_per_minute, 1000);
   assert.equal(status.limits.max_audio_size_mb, 1024);
-  // This very request, and the one before it if the bucket has not been refilled since.
+  // This request, and the one before it unless the bucket was refilled in between.
   assert.ok([1, 2].includes(status.current_usage.requests_per_minute ?? 0));
   assert.equal(status.current_usage.concurrent_streams, 0);
   const health = (await get('/health')).json();
   assert.equal(health.status, 'healthy');
   assert.ok(Math.abs(health.timestamp - Date.now() / 1_000) < 60);
+});
+
+test('a wrong length is repeated under the names that existing clients read', async () => {
+  const short = readProblem(await postFile(service, wav({ seconds: 3.9, rate: 16_000 })), 'audio_too_short');
+  assert.deepEqual(
+    [short.min_duration_seconds, short.max_duration_seconds, short.actual_duration_seconds],
+    [4, 10, 3.9],
+  );
+  assert.deepEqual([short.error_code, short.error], ['AUDIO_TOO_SHORT', short.detail]);
+  const long = readProblem(await postFile(service, wav({ seconds: 12, rate: 16_000 })), 'audio_too_long');
+  assert.equal(long.error_code, 'AUDIO_TOO_LONG');
 });

@@ -24,7 +24,7 @@ async function connect(
   return { socket, heard, connected: next(socket, 'connected') };
 }
 
-/** Whatever an event may bring. */
+/** The payload of any event. */
 interface Data {
   session_id?: string;
   main_emotion?: string;
@@ -49,12 +49,12 @@ const audio = (piece: Buffer, more: object = {}) => ({
 });
 
 for (const transports of [['polling'], ['websocket'], ['polling', 'websocket']] as Transport[][]) {
-  test(`a voice over ${transports.join(' and then ')} is heard as the discrete interface hears it`, async () => {
+  test(`a voice over ${transports.join(' and then ')} gets the same answer as a short recording`, async () => {
     const discrete = (await postFile(service, writeWav(samples.subarray(0, 5 * 44_100)))).json();
     const { socket, connected } = await connect(service, { transports });
     assert.equal((await connected).session_id, socket.id);
     const prediction = next(socket, 'prediction');
-    // As an object and as the text of one, in pieces of odd lengths.
+    // As an object and as JSON text, in pieces of odd length.
     for (const [i, piece] of cut(bytes, [44_101]).entries()) {
       socket.emit('message', i % 2 === 0 ? audio(piece) : JSON.stringify(audio(piece)));
     }
@@ -65,7 +65,7 @@ for (const transports of [['polling'], ['websocket'], ['polling', 'websocket']] 
   });
 }
 
-test('every full 5 s are answered, silence included, at the rate the messages name', async () => {
+test('every full 5 s gets a prediction, silence included, at the sample rate of the messages', async () => {
   const { socket, heard, connected } = await connect(service);
   await connected;
   const silence = Buffer.alloc(8_000 * 2 * 4);
@@ -77,7 +77,7 @@ test('every full 5 s are answered, silence included, at the rate the messages na
   socket.disconnect();
 });
 
-test('a wrong key, or none, is refused when connecting', async () => {
+test('a wrong or missing key is refused when connecting', async () => {
   const { url } = await service.listen();
   for (const auth of [{ api_key: 'wrong' }, {}, { api_key: { not: 'a text' } }]) {
     const socket = io(url, { auth, reconnection: false, forceNew: true });
@@ -88,7 +88,7 @@ test('a wrong key, or none, is refused when connecting', async () => {
   }
 });
 
-test('messages that make no sense are answered with an error, and the stream goes on', async () => {
+test('an invalid message gets an error event, and the stream continues', async () => {
   const { socket, connected } = await connect(service);
   await connected;
   for (const wrong of [
@@ -112,7 +112,7 @@ test('messages that make no sense are answered with an error, and the stream goe
   socket.disconnect();
 });
 
-test('audio beyond what may wait is dropped with a warning', async () => {
+test('audio beyond the queue limit is dropped with a warning', async () => {
   const { socket, connected } = await connect(service, { transports: ['websocket'] });
   await connected;
   const warning = next(socket, 'warning');
@@ -122,7 +122,7 @@ test('audio beyond what may wait is dropped with a warning', async () => {
   socket.disconnect();
 });
 
-test('an answer that takes too long means overloaded, and the connection is closed', async () => {
+test('a prediction that takes too long closes the connection as overloaded', async () => {
   const slow = await testApp({}, { streamTimes: { lagMs: 0 } });
   const { socket, connected } = await connect(slow);
   await connected;
@@ -133,7 +133,7 @@ test('an answer that takes too long means overloaded, and the connection is clos
   await gone;
 });
 
-test('streams of both kinds count together against the limits of a key', async () => {
+test('WebSocket and Socket.IO streams share the limits of a key', async () => {
   const small = await testApp({ SERVICE_STREAM_LIMIT: '1', SERVICE_RATE_LIMIT: '3' });
   const { socket: first, connected } = await connect(small);
   await connected;
@@ -142,11 +142,11 @@ test('streams of both kinds count together against the limits of a key', async (
   assert.match((await next(second, 'connect_error')).message ?? '', /open streams/);
   // The fourth request of the minute.
   const { socket: third } = await connect(small);
-  assert.match((await next(third, 'connect_error')).message ?? '', /requests a minute/);
+  assert.match((await next(third, 'connect_error')).message ?? '', /requests per minute/);
   for (const socket of [first, second, third]) socket.disconnect();
 });
 
-test('a stop tells those who are connected and closes their connections', async () => {
+test('shutdown notifies connected clients and closes their connections', async () => {
   const stopping = await testApp();
   const clients = [
     await connect(stopping, { transports: ['polling'] }),

@@ -8,7 +8,7 @@ const service = await testApp();
 const OPEN: string[] = ['/', PATHS.health, PATHS.ready, PATHS.metrics, PATHS.openapi, PATHS.docs];
 
 describe('without a key', () => {
-  test('doubled and trailing slashes lead to the same place', async () => {
+  test('doubled and trailing slashes are ignored', async () => {
     for (const url of ['/healthz/', '//healthz', '/readyz//']) {
       assert.equal((await service.app.inject({ url })).statusCode, 200, url);
     }
@@ -16,14 +16,14 @@ describe('without a key', () => {
     assert.equal((await service.app.inject({ url: '//v1/models/', headers })).statusCode, 200);
   });
 
-  test('health, metrics and documentation are open', async () => {
+  test('health, metrics and documentation need no key', async () => {
     for (const url of OPEN) assert.equal((await service.app.inject({ url })).statusCode, 200, url);
   });
 
-  test('every other path is 401, whether it exists or not, whatever the method', async () => {
+  test('every other path is 401, existing or not, with any method', async () => {
     const documented = Object.keys((await service.app.inject({ url: PATHS.openapi })).json().paths);
     const invented = ['/v1', '/admin', '/v1/asynch/prediction', '/docs/x', '/METRICS'];
-    // The address of a part carries a signature in the place of a key.
+    // The URL of a part has a signature instead of a key.
     const bySignature = '/v1/asynch/upload/{request_id}/parts/{part_number}';
     assert.ok(documented.includes(bySignature));
     const closed = (path: string) => !OPEN.includes(path) && path !== bySignature;
@@ -39,13 +39,13 @@ describe('without a key', () => {
 });
 
 describe('browsers', () => {
-  test('may not call from other pages unless told', async () => {
+  test('may not call from other origins by default', async () => {
     const headers = { origin: 'https://app.example.org', [API_KEY_HEADER]: service.key };
     const response = await service.app.inject({ url: PATHS.models, headers });
     assert.equal(response.headers['access-control-allow-origin'], undefined);
   });
 
-  test('may call from the pages that were named, and from no other', async () => {
+  test('may call from the configured origins only', async () => {
     const shared = await testApp({ SERVICE_CORS_ORIGINS: 'https://app.example.org,https://two.example.org' });
     const preflight = (origin: string) =>
       shared.app.inject({
@@ -72,7 +72,7 @@ describe('browsers', () => {
     assert.match(String(answer.headers['access-control-expose-headers']), /x-request-id/);
   });
 
-  test('are told not to frame, sniff or run anything', async () => {
+  test('get headers against framing, sniffing and scripts', async () => {
     for (const url of ['/nowhere', PATHS.docs, PATHS.health]) {
       const { headers } = await service.app.inject({ url });
       assert.match(String(headers['content-security-policy']), /^default-src 'none'/);

@@ -21,14 +21,14 @@ function post(key: string, headers: Record<string, string | number> = {}): strin
   });
 }
 
-describe('answers that come before the body', () => {
-  test('a wrong key is refused before a single byte of the body was sent', async () => {
+describe('responses before the body is read', () => {
+  test('a wrong key is refused before any byte of the body is sent', async () => {
     const client = new RawClient(port).send(post('wrong'));
     readProblem(await client.answer(), 'invalid_api_key');
     client.destroy();
   });
 
-  test('the connection stays usable for a client that goes on sending', async () => {
+  test('the connection stays usable for a client that keeps sending', async () => {
     const client = new RawClient(port).send(post('wrong'));
     readProblem(await client.answer(), 'invalid_api_key');
     client.send(body).send(post(service.key)).send(body);
@@ -38,7 +38,7 @@ describe('answers that come before the body', () => {
 });
 
 describe('connections', () => {
-  test('one that is kept open serves many recordings', async () => {
+  test('a keep-alive connection serves many recordings', async () => {
     const client = new RawClient(port);
     for (let i = 0; i < 3; i++) {
       client.send(post(service.key)).send(body);
@@ -47,7 +47,7 @@ describe('connections', () => {
     client.destroy();
   });
 
-  test('a body in the smallest pieces, and in chunks of its own, is understood', async () => {
+  test('a body in tiny pieces and in chunks is read', async () => {
     const client = new RawClient(port);
     client.socket.setNoDelay(true);
     client.send(
@@ -69,7 +69,7 @@ describe('connections', () => {
     client.destroy();
   });
 
-  test('one that asks whether to continue is told to, and an unknown expectation does no harm', async () => {
+  test('Expect: 100-continue is answered, an unknown expectation is ignored', async () => {
     const client = new RawClient(port).send(post(service.key, { expect: '100-continue' }));
     assert.equal((await client.answer()).status, 100);
     assert.equal((await client.send(body).answer()).status, 200);
@@ -79,7 +79,7 @@ describe('connections', () => {
     odd.destroy();
   });
 
-  test('hundreds that come at one moment are all answered, whoever hangs up among them', async () => {
+  test('hundreds of simultaneous requests are answered while some clients disconnect', async () => {
     const clients = Array.from({ length: 300 }, () =>
       new RawClient(port).send(head('GET', PATHS.health, {})),
     );
@@ -90,7 +90,7 @@ describe('connections', () => {
     for (const client of patient) client.destroy();
   });
 
-  test('clients that hang up half-way leave no place taken', async () => {
+  test('clients that disconnect halfway free their slot', async () => {
     for (let round = 0; round < 3; round++) {
       const clients = Array.from({ length: 3 }, () =>
         new RawClient(port).send(post(service.key)).send(body.subarray(0, 50_000)),
@@ -105,10 +105,10 @@ describe('connections', () => {
     await untilNothingIsInFlight();
   });
 
-  test('a client that hangs up while its clip waits is not classified', async () => {
+  test('disconnecting while queued cancels the work', async () => {
     const before = await audioSeconds();
     const clients = Array.from({ length: 3 }, () => new RawClient(port).send(post(service.key)).send(body));
-    // Long enough to be read, too short for all three to be heard one after another.
+    // Long enough to read all three, too short to classify them one after another.
     await sleep(40);
     for (const client of clients) client.destroy();
     await sleep(300);

@@ -6,7 +6,7 @@ import { form } from '@undertone/testing/form';
 import { wav } from '@undertone/testing/wav';
 import { createLogger } from '../../src/index.ts';
 
-test('logs hold one line for each answer, and never a key, a query, a name or a sound', async () => {
+test('the log has one line per response, and never a key, a query, a file name or audio', async () => {
   let text = '';
   const logger = createLogger('debug', {
     write: (line) => {

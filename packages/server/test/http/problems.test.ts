@@ -19,13 +19,13 @@ const readProblem: typeof read = (response, code) => {
 const json = (samples: unknown) => JSON.stringify({ payload: samples });
 
 describe('the key', () => {
-  test('missing: 401 that says which header', async () => {
+  test('missing: 401 that names the header', async () => {
     const response = await service.app.inject({ method: 'GET', url: PATHS.models });
     assert.match(readProblem(response, 'missing_api_key').detail, /x-api-key/);
     assert.match(String(response.headers['www-authenticate']), /x-api-key/);
   });
 
-  test('wrong, nearly right, revoked or of another kind: 401', async () => {
+  test('wrong, nearly right, revoked or malformed: 401', async () => {
     const revoked = await service.stores.keys.create('soon gone');
     await service.stores.keys.revoke(revoked.record.id);
     const oneOff = service.key.slice(0, -1) + (service.key.endsWith('A') ? 'B' : 'A');
@@ -45,7 +45,7 @@ describe('the address', () => {
     }
   });
 
-  test('known, but with another method: 405 that names the right one', async () => {
+  test('known, with another method: 405 that names the right one', async () => {
     const response = await service.app.inject({ method: 'GET', url: PATHS.discrete, headers });
     assert.match(readProblem(response, 'method_not_allowed').detail, /POST/);
     assert.equal(response.headers.allow, 'POST');
@@ -57,7 +57,7 @@ describe('the address', () => {
     readProblem(await service.app.inject({ url: '/%E0%A4%A', headers }), 'bad_request');
   });
 
-  test('with a model there is not: 400 that lists those there are', async () => {
+  test('with an unknown model: 400 that lists the known ones', async () => {
     for (const query of ['model=9emotions', 'model=', 'model=4emotions&model=5emotions', 'model=__proto__']) {
       const response = await postFile(service, wav(), { url: `${PATHS.discrete}?${query}` });
       const problem = readProblem(response, 'unknown_model');
@@ -77,12 +77,12 @@ describe('the form', () => {
     }
   });
 
-  test('with the path instead of the file: 400 that says what was forgotten', async () => {
+  test('with the path instead of the file: 400 that mentions the missing @', async () => {
     const payload = form({ name: 'file', content: 'voice.wav' });
     assert.match(readProblem(await postFile(service, '', { payload }), 'missing_file').detail, /@/);
   });
 
-  test('cut off, without a boundary or no form at all: 400', async () => {
+  test('truncated, without a boundary or not a form: 400', async () => {
     const whole = fileForm(wav());
     readProblem(await postFile(service, '', { payload: whole.subarray(0, 100_000) }), 'bad_request');
     readProblem(await postFile(service, '', { payload: 'no form' }), 'bad_request');
@@ -90,7 +90,7 @@ describe('the form', () => {
     readProblem(await postFile(service, wav(), { headers }), 'bad_request');
   });
 
-  test('with a file beyond the size limit: 413 with the limit, announced or not', async () => {
+  test('with a file over the size limit: 413 with the limit, with or without Content-Length', async () => {
     const { port } = await service.listen();
     const announced = new RawClient(port).send(
       head('POST', PATHS.discrete, {
@@ -139,24 +139,19 @@ describe('the format', () => {
     assert.match(readProblem(response, 'unsupported_media_type').detail, /content-encoding/);
   });
 
-  test('a file that is no WAV, where there is no ffmpeg: 415 that names it', async () => {
+  test('a file that is not WAV, without ffmpeg: 415 that names ffmpeg', async () => {
     const ogg = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(1000)]);
     assert.match(readProblem(await postFile(service, ogg), 'unsupported_media_type').detail, /ffmpeg/);
   });
 });
 
 describe('the recording', () => {
-  test('too short: 400 with both lengths, under the names that older clients read as well', async () => {
+  test('too short: 400 with both lengths', async () => {
     const problem = readProblem(
       await postFile(service, wav({ seconds: 3.9, rate: 16_000 })),
       'audio_too_short',
     );
     assert.deepEqual([problem.min_seconds, problem.max_seconds, problem.actual_seconds], [4, 10, 3.9]);
-    assert.deepEqual(
-      [problem.min_duration_seconds, problem.max_duration_seconds, problem.actual_duration_seconds],
-      [4, 10, 3.9],
-    );
-    assert.deepEqual([problem.error_code, problem.error], ['AUDIO_TOO_SHORT', problem.detail]);
   });
 
   test('too long: 400 with both lengths', async () => {
@@ -165,11 +160,10 @@ describe('the recording', () => {
       'audio_too_long',
     );
     assert.deepEqual([problem.max_seconds, problem.actual_seconds], [10, 12]);
-    assert.equal(problem.error_code, 'AUDIO_TOO_LONG');
     assert.match(problem.detail, /asynch/);
   });
 
-  test('empty, cut off in its header, or damaged: 422', async () => {
+  test('empty, truncated in its header, or damaged: 422', async () => {
     const damaged = wav().subarray(0, 2000);
     damaged.writeUInt16LE(0, 22);
     for (const file of [Buffer.alloc(0), wav().subarray(0, 30), damaged]) {
@@ -177,7 +171,7 @@ describe('the recording', () => {
     }
   });
 
-  test('at a rate outside the limits: 422 with the rates', async () => {
+  test('with a sample rate outside the limits: 422 with the rates', async () => {
     const low = readProblem(await postFile(service, wav({ rate: 4_000 })), 'sample_rate_too_low');
     assert.equal(low.min_sample_rate, 8_000);
     assert.equal(low.actual_sample_rate, 4_000);
@@ -200,7 +194,7 @@ describe('the samples', () => {
     assert.equal(none.actual_seconds, 0);
   });
 
-  test('beyond 2 or no numbers: 400 that names the place; what is no JSON: 400 that shows the form', async () => {
+  test('beyond 2 or not numbers: 400 that names the index; invalid JSON: 400 that shows the format', async () => {
     const zeros = '0,'.repeat(200_000);
     const place = /payload\[0\]\[200000\]/;
     const words = (value: string) => (JSON_VALUES.includes(value) ? place : /not valid JSON.*payload/);
@@ -211,7 +205,7 @@ describe('the samples', () => {
     }
   });
 
-  test('of a wrong nesting or shape: 400 that shows the right one', async () => {
+  test('with the wrong nesting or shape: 400 that shows the right one', async () => {
     const samples = samplesOf({ seconds: 4.5, rate: 1000 });
     const bodies = [
       json(samples),
@@ -247,7 +241,7 @@ describe('the samples', () => {
   });
 });
 
-test('too many requests: 429 that says when to come back', async () => {
+test('too many requests: 429 with Retry-After', async () => {
   const limited = await testApp({ SERVICE_RATE_LIMIT: '2' });
   const get = () => limited.app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: limited.key } });
   const first = await get();
@@ -260,13 +254,13 @@ test('too many requests: 429 that says when to come back', async () => {
   assert.equal(problem.retry_after_seconds, 30);
   assert.equal(refused.headers['retry-after'], '30');
   assert.equal(refused.headers['ratelimit-remaining'], '0');
-  // Another key has its own allowance.
+  // Another key has its own bucket.
   const { key } = await limited.stores.keys.create('other');
   const other = await limited.app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: key } });
   assert.equal(other.statusCode, 200);
 });
 
-test('a full house: 503 at once, before the body is read, until there is room again', async () => {
+test('all slots taken: 503 before the body is read, until one is free', async () => {
   const classifier = await Classifier.start({ workers: 1 });
   after(() => classifier.close());
   const small = await testApp({ SERVICE_QUEUE_LIMIT: '1' }, { classifier });
@@ -277,7 +271,7 @@ test('a full house: 503 at once, before the body is read, until there is room ag
     'content-type': FORM_TYPE,
     'content-length': body.length,
   });
-  // One thread and one place in the queue: two are in hand.
+  // One thread and one place in the queue: two requests in flight.
   const slow = [new RawClient(port), new RawClient(port)];
   for (const client of slow) client.send(request).send(body.subarray(0, 1000));
   await sleep(100);
@@ -288,13 +282,13 @@ test('a full house: 503 at once, before the body is read, until there is room ag
   assert.ok((problem.retry_after_seconds ?? 0) >= 1);
   for (const client of slow) client.send(body.subarray(1000));
   for (const client of slow) assert.equal((await client.answer()).status, 200);
-  // The refused client goes on with its body, as clients do, and then uses the connection again.
+  // The refused client keeps sending its body, as clients do, and then reuses the connection.
   third.send(body).send(request).send(body);
   assert.equal((await third.answer()).status, 200);
   for (const client of [...slow, third]) client.destroy();
 });
 
-test('a queue that is full in the classifier: 503 as well', async () => {
+test('a full inference queue: 503', async () => {
   const classifier = await Classifier.start({ workers: 1, queueLimit: 1 });
   after(() => classifier.close());
   const busy = await testApp({}, { classifier });
@@ -307,7 +301,7 @@ test('a queue that is full in the classifier: 503 as well', async () => {
   }
 });
 
-test('a body that stops half-way: 408', async () => {
+test('a body that stops halfway: 408', async () => {
   const hasty = await testApp({}, { bodyTimeouts: { clip: { idleMs: 150, totalMs: 5_000 } } });
   const { port } = await hasty.listen();
   const client = new RawClient(port).send(
@@ -322,7 +316,7 @@ test('a body that stops half-way: 408', async () => {
   client.destroy();
 });
 
-test('a body that trickles for ever: 408', async () => {
+test('a body that trickles forever: 408', async () => {
   const hasty = await testApp({}, { bodyTimeouts: { clip: { idleMs: 5_000, totalMs: 400 } } });
   const { port } = await hasty.listen();
   const client = new RawClient(port).send(
@@ -339,7 +333,7 @@ test('a body that trickles for ever: 408', async () => {
   client.destroy();
 });
 
-test('what is no HTTP at all: 400, and headers without end: 431', async () => {
+test('not HTTP: 400; endless headers: 431', async () => {
   const { port } = await service.listen();
   const nonsense = new RawClient(port).send('good morning\r\n\r\n');
   readProblem(await nonsense.answer(), 'bad_request');
@@ -349,7 +343,7 @@ test('what is no HTTP at all: 400, and headers without end: 431', async () => {
   await large.closed;
 });
 
-test('a fault of ours: 500 that tells the caller nothing of the inside', async () => {
+test('an internal error: 500 without internal details', async () => {
   const broken = await testApp();
   broken.stores.keys.lookUp = () => Promise.reject(new Error('secret inner detail'));
   const response = await broken.app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: broken.key } });
@@ -358,7 +352,7 @@ test('a fault of ours: 500 that tells the caller nothing of the inside', async (
   assert.match(problem.detail, /request_id/);
 });
 
-test('every code that this interface can answer with was reached above', () => {
+test('every error code of this interface was reached above', () => {
   const ofLongRecordings: ErrorCode[] = [
     'forbidden',
     'conflict',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { TokenBuckets } from '../../src/http/rate-limit.ts';
 
-test('no stretch of time ever holds more than the burst and its share of the rate', () => {
+test('no interval allows more than the burst plus its share of the rate', () => {
   const steps = fc.array(fc.nat(5_000), { minLength: 1, maxLength: 300 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 120 }), steps, (perMinute, pauses) => {
@@ -38,7 +38,7 @@ test('after the announced wait the next request is allowed', () => {
   );
 });
 
-test('names do not share their tokens', () => {
+test('names do not share tokens', () => {
   const buckets = new TokenBuckets(1, () => 0);
   assert.ok(buckets.take('a').allowed);
   assert.ok(!buckets.take('a').allowed);

@@ -35,7 +35,7 @@ const { url, port } = await service.listen();
 const recording = wav({ seconds: 6, rate: 16_000 });
 const SEND = PATHS.asynch + ASYNCH_PATHS.requests;
 
-/** Recordings are processed only here. */
+/** The only app here whose worker runs. */
 const working = await testApp();
 working.services.worker.start();
 
@@ -58,7 +58,7 @@ async function accepted(response: Response): Promise<string> {
 const stored = async () => service.stores.requests.countByState();
 
 describe('a whole recording in one call', () => {
-  test('may be the body, of known length or chunked, or the file of a form; all are heard alike', async () => {
+  test('may be the body, with a length or chunked, or the file of a form, with the same answers', async () => {
     const sender = await AsynchClient.of(working);
     const ids: string[] = [];
     for (const [body, type] of [
@@ -87,7 +87,7 @@ describe('a whole recording in one call', () => {
     assert.equal(JSON.parse((await piped).stdout).status, 'queued');
   });
 
-  test('takes the query of initiate', async () => {
+  test('accepts the query parameters of initiate', async () => {
     const id = await accepted(
       await post(recording, {}, '?label=Monday&model=7emotions&step=3&channels=separate'),
     );
@@ -99,7 +99,7 @@ describe('a whole recording in one call', () => {
     assert.match(both.detail, /two names/);
   });
 
-  test('what is no recording is refused, and nothing of it is kept', async () => {
+  test('a body that is not a recording is refused and not stored', async () => {
     const before = await stored();
     await problemOf(await post(''), 'bad_request');
     await problemOf(await post('{}', { 'content-type': 'application/json' }), 'unsupported_media_type');
@@ -114,7 +114,7 @@ describe('a whole recording in one call', () => {
     assert.deepEqual(await stored(), before);
   });
 
-  test('one that breaks off, or is too large, leaves nothing behind', async () => {
+  test('an interrupted or oversized upload leaves nothing behind', async () => {
     const before = await stored();
     const files = await filesOf(service.dataDir);
     const cut = new RawClient(port).send(
@@ -141,7 +141,7 @@ describe('Idempotency-Key', () => {
     client.call(`${ASYNCH_PATHS.initiate}?file_name=a.wav&part_count=2${query}`, { method, headers });
   const idOf = async (response: Response) => ((await response.json()) as InitiateResult).request_id;
 
-  test('the same call to initiate gives the same request; another query or method is a conflict', async () => {
+  test('a retried initiate returns the same request; another query or method is a conflict', async () => {
     const headers = key();
     const first = (await (await initiate(headers, '&label=a')).json()) as InitiateResult;
     const again = (await (await initiate(headers, '&label=a')).json()) as InitiateResult;
@@ -163,13 +163,13 @@ describe('Idempotency-Key', () => {
     await problemOf(await initiate({ 'idempotency-key': 'x'.repeat(256) }, ''), 'bad_request');
   });
 
-  test('a recording that was sent again is stored once', async () => {
+  test('a retried recording is stored once', async () => {
     const headers = key();
     const id = await accepted(await post(recording, headers));
     assert.equal(await accepted(await post(recording, headers)), id);
   });
 
-  test('a call while the first still runs is told when to come back; one that broke off leaves the key free', async () => {
+  test('a concurrent call gets a 409 with Retry-After; an interrupted one leaves the key free', async () => {
     const before = (await stored()).uploading ?? 0;
     const headers = key();
     const slow = new RawClient(port).send(
@@ -191,7 +191,7 @@ describe('Idempotency-Key', () => {
 });
 
 describe('an interrupted upload', () => {
-  test('is told what has arrived and where the rest goes, and goes on', async () => {
+  test('gets the parts received and the URLs of the rest, and continues', async () => {
     const half = Math.ceil(recording.length / 2);
     const begun = (await (await client.initiate({ part_count: 2 })).json()) as InitiateResult;
     const path = `${ASYNCH_PATHS.upload}/${begun.request_id}`;
@@ -215,7 +215,7 @@ describe('an interrupted upload', () => {
     assert.deepEqual([done.status, done.parts.length, done.presigned_urls.length], ['queued', 2, 0]);
   });
 
-  test('is known to its owner alone', async () => {
+  test('is visible to its owner only', async () => {
     const { request_id } = (await (await client.initiate({})).json()) as InitiateResult;
     const { key } = await service.stores.keys.create('nosy');
     const nosy = new AsynchClient(url, key);

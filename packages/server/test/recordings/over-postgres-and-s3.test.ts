@@ -1,5 +1,5 @@
-// The asynch suites once more, with rows in PostgreSQL and parts that go straight to S3. What only the embedded stores do, and
-// what is about the model alone, is not run again (`testEmbedded`).
+// Runs the suites for long recordings over PostgreSQL and S3, where parts are uploaded directly to S3. Tests of the embedded
+// stores and of the model alone are not repeated (`testEmbedded`).
 import { after, test } from 'node:test';
 import { runOver } from '@undertone/testing/app';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
@@ -16,8 +16,8 @@ runOver(async () => ({
   SERVICE_S3_PREFIX: `app-${++apps}/`,
 }));
 
-// Tests run one after another, so none begins before all are loaded: else those of one file could end, and everything with
-// them, while the next is still loading.
+// No test starts before all files are loaded: otherwise the tests of one file could finish, and end the run, while the
+// next file is loading.
 const loaded = Promise.withResolvers<void>();
 test('the suites are loaded', () => loaded.promise);
 await import('./uploads.test.ts');
@@ -25,7 +25,7 @@ await import('./processing.test.ts');
 await import('../compat/second-generation.test.ts');
 loaded.resolve();
 
-// Last, when all apps are closed.
+// Last, after all apps are closed.
 after(async () => {
   await s3.remove();
   await cluster.remove();

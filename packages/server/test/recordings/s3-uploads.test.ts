@@ -1,4 +1,4 @@
-// Uploads whose parts never pass through the server: what `complete` and the sweep make of them.
+// Uploads whose parts go directly to S3, as seen by `complete` and by the sweep.
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { API_KEY_HEADER, type UploadStatus } from '@undertone/contract';
@@ -24,7 +24,7 @@ const recording = wav({ seconds: 12, rate: 16_000 });
 describe('uploads straight to S3', () => {
   const left = () => service.stores.blobs.groups();
 
-  test('a recording is classified as if its parts had come here, and nothing of it stays', async () => {
+  test('a recording gets the same answer as one uploaded to the server, and is erased afterwards', async () => {
     service.services.worker.start();
     const upload = await client.send(recording, 3);
     for (const { url, expires_at } of upload.presigned_urls) {
@@ -42,7 +42,7 @@ describe('uploads straight to S3', () => {
     await service.services.worker.stop();
   });
 
-  test('a whole recording in one call passes through the server; one that breaks off leaves nothing', async () => {
+  test('a one-call upload passes through the server; an interrupted one leaves nothing', async () => {
     const init = { method: 'POST', body: new Blob([recording]).stream(), duplex: 'half' } as RequestInit;
     const response = await client.call('/requests', init);
     assert.equal(response.status, 202);
@@ -62,7 +62,7 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
-  test('an interrupted upload is told what has arrived, with new addresses for the rest', async () => {
+  test('an interrupted upload gets the parts received and new URLs for the rest', async () => {
     const begun = (await (await client.initiate({ part_count: 3 })).json()) as Upload;
     const put = await putPart(begun.presigned_urls[1]?.url ?? '', recording);
     const state = (await (await client.call(`/upload/${begun.request_id}`)).json()) as UploadStatus;
@@ -79,7 +79,7 @@ describe('uploads straight to S3', () => {
     await client.delete(begun.request_id);
   });
 
-  test('missing and wrong parts are named, and the upload stays open', async () => {
+  test('missing and wrong parts are listed, and the upload stays open', async () => {
     const upload = await client.send(recording, 2);
     const [first, second] = upload.parts as [(typeof upload.parts)[0], (typeof upload.parts)[0]];
     const begun = (await (await client.initiate({ part_count: 2 })).json()) as typeof upload;
@@ -93,7 +93,7 @@ describe('uploads straight to S3', () => {
     for (const { request_id } of [upload, begun]) assert.equal((await client.delete(request_id)).status, 204);
   });
 
-  test('the storage limit is checked when the upload is completed', async () => {
+  test('the storage limit is checked at completion', async () => {
     const uploads = [];
     for (let i = 0; i < 3; i++) uploads.push(await client.send(recording, 1));
     const [one, two, three] = uploads as [(typeof uploads)[0], (typeof uploads)[0], (typeof uploads)[0]];
@@ -106,7 +106,7 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
-  test('what is put after a request was deleted is swept', async () => {
+  test('parts uploaded after the request was deleted are swept', async () => {
     const { presigned_urls, request_id } = await client.send(recording, 1);
     await client.delete(request_id);
     assert.equal((await putPart(presigned_urls[0]?.url ?? '', recording)).status, 200, 'S3 knows no better');
@@ -115,7 +115,7 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
-  test('a part that changes after the upload was completed is not classified', async () => {
+  test('a part that changes after completion is not classified', async () => {
     const upload = await client.send(recording, 1);
     assert.equal((await client.complete(upload)).status, 200);
     await putPart(upload.presigned_urls[0]?.url ?? '', wav({ seconds: 12, rate: 16_000, sound: () => 0 }));
@@ -127,7 +127,7 @@ describe('uploads straight to S3', () => {
     await client.delete(upload.request_id);
   });
 
-  test('an upload that is still under way is left alone by the sweep', async () => {
+  test('the sweep does not touch an upload in progress', async () => {
     const upload = await client.send(recording, 2);
     await service.sweep.run();
     assert.equal((await client.complete(upload)).status, 200);

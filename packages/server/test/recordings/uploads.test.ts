@@ -13,7 +13,7 @@ import { Clock } from './support/clock.ts';
 
 const service = await testApp();
 const client = await AsynchClient.of(service);
-/** For records that stand in the store without their bytes. */
+/** For records without their bytes. */
 const NO_LIMITS = { maxRequestBytes: Number.MAX_SAFE_INTEGER, maxOwnerBytes: Number.MAX_SAFE_INTEGER };
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest();
 
@@ -22,7 +22,7 @@ async function begun(query: Record<string, string | number> = {}): Promise<Initi
   return { ...result, url: result.presigned_urls[0]?.url ?? '' };
 }
 
-/** The address with some of its parts changed. */
+/** The URL with some query parameters changed. */
 function altered(url: string, change: (url: URL) => void): string {
   const copy = new URL(url);
   change(copy);
@@ -31,7 +31,7 @@ function altered(url: string, change: (url: URL) => void): string {
 
 describe('initiate', () => {
   for (const method of ['GET', 'POST']) {
-    test(`by ${method} gives a UUID and one address for each part`, async () => {
+    test(`by ${method} returns a UUID and one URL per part`, async () => {
       const response = await client.initiate({ part_count: 3 }, method);
       assert.equal(response.status, 200);
       assert.equal(response.headers.get('cache-control'), 'no-store');
@@ -48,19 +48,19 @@ describe('initiate', () => {
     });
   }
 
-  test('by HEAD begins nothing', async () => {
+  test('by HEAD creates nothing', async () => {
     const before = await service.stores.requests.countByState();
     assert.equal((await client.initiate({}, 'HEAD')).status, 405);
     assert.deepEqual(await service.stores.requests.countByState(), before);
   });
 
-  test('takes up to ten thousand parts', async () => {
+  test('accepts up to 10,000 parts', async () => {
     const { presigned_urls } = await begun({ part_count: ASYNCH_LIMITS.maxParts });
     assert.equal(presigned_urls.length, 10_000);
     assert.equal(presigned_urls.at(-1)?.part_number, 10_000);
   });
 
-  test('says what is wrong with a query', async () => {
+  test('explains an invalid query', async () => {
     for (const query of [
       { part_count: 0 },
       { part_count: 10_001 },
@@ -79,14 +79,14 @@ describe('initiate', () => {
     await problemOf(await client.call(ASYNCH_PATHS.initiate, { method: 'POST' }), 'bad_request');
   });
 
-  testEmbedded('builds addresses on the public address, or on the one that was asked', async () => {
+  testEmbedded('builds URLs on the public URL, or on the host of the request', async () => {
     assert.ok((await begun()).url.startsWith(`${client.base}/`));
     const behind = await testApp({ SERVICE_PUBLIC_URL: 'https://voice.example.org/api' });
     const result = (await (await (await AsynchClient.of(behind)).initiate({})).json()) as InitiateResult;
     assert.ok(result.presigned_urls[0]?.url.startsWith(`https://voice.example.org/api${PATHS.asynch}/`));
   });
 
-  testEmbedded('path tricks in file_name do nothing', async () => {
+  testEmbedded('path tricks in file_name have no effect', async () => {
     for (const file_name of ['../../etc/passwd', '/tmp/x', '..', 'a\0b', 'C:\\x', '%2e%2e%2f']) {
       const { request_id, url } = await begun({ file_name });
       assert.equal((await putPart(url, Buffer.from('sound'))).status, 200);
@@ -101,7 +101,7 @@ describe('initiate', () => {
 });
 
 describeEmbedded('a part', () => {
-  test('needs no key, and is acknowledged with its MD5 in quotes', async () => {
+  test('needs no key and gets its MD5 in quotes', async () => {
     const { url } = await begun();
     const bytes = randomBytes(200_000);
     const response = await putPart(url, bytes);
@@ -109,7 +109,7 @@ describeEmbedded('a part', () => {
     assert.equal(response.headers.get('etag'), `"${md5(bytes).toString('hex')}"`);
   });
 
-  test('may come without a length, and with any content type', async () => {
+  test('may have no length, and any content type', async () => {
     const { url } = await begun();
     const bytes = randomBytes(300_000);
     const stream = new Blob([bytes]).stream();
@@ -117,7 +117,7 @@ describeEmbedded('a part', () => {
     assert.equal(response.headers.get('etag'), `"${md5(bytes).toString('hex')}"`);
   });
 
-  test('that comes again replaces the first', async () => {
+  test('uploaded again replaces the first', async () => {
     const { url, request_id } = await begun();
     await putPart(url, Buffer.from('first'));
     const etag = (await putPart(url, Buffer.from('second'))).headers.get('etag');
@@ -147,7 +147,7 @@ describeEmbedded('a part', () => {
     await problemOf(await putPart((await begun()).url, Buffer.alloc(0)), 'bad_request');
   });
 
-  test('cannot be written with the address of another, of another request, or a changed one', async () => {
+  test('cannot be uploaded with the URL of another part or request, or a changed URL', async () => {
     const { presigned_urls, request_id } = await begun({ part_count: 2 });
     const other = await begun();
     const [first, second] = presigned_urls.map(({ url }) => url) as [string, string];
@@ -178,7 +178,7 @@ describeEmbedded('a part', () => {
     await problemOf(await putPart(bare, Buffer.from('x'), { [API_KEY_HEADER]: client.key }), 'bad_request');
   });
 
-  test('is refused when its address has expired, and when its upload is complete or deleted', async () => {
+  test('is refused when its URL has expired, or its upload is complete or deleted', async () => {
     const clock = new Clock();
     const timed = await testApp({}, { now: clock.now });
     const timedClient = await AsynchClient.of(timed);
@@ -192,7 +192,7 @@ describeEmbedded('a part', () => {
     await problemOf(await putPart(url, Buffer.from('x')), 'forbidden');
   });
 
-  test('that was cut off in the middle leaves nothing and is not acknowledged', async () => {
+  test('that is interrupted leaves nothing and is not acknowledged', async () => {
     const { url, request_id } = await begun();
     const { pathname, search, port } = new URL(url);
     const raw = new RawClient(Number(port)).send(
@@ -205,7 +205,7 @@ describeEmbedded('a part', () => {
     assert.deepEqual(await service.stores.requests.parts(request_id), []);
   });
 
-  test('that is sent too slowly is given up', async () => {
+  test('that arrives too slowly is a timeout', async () => {
     const hasty = await testApp({}, { bodyTimeouts: { part: { idleMs: 100, totalMs: 1_000 } } });
     const begunThere = await (await (await AsynchClient.of(hasty)).initiate({})).json();
     const { pathname, search, port } = new URL((begunThere as InitiateResult).presigned_urls[0]?.url ?? '');
@@ -216,10 +216,10 @@ describeEmbedded('a part', () => {
     assert.deepEqual(await filesOf(hasty.dataDir), []);
   });
 
-  test('is refused as soon as all parts together pass 1 GiB, announced or not', async () => {
+  test('is refused as soon as all parts together exceed 1 GiB, with or without Content-Length', async () => {
     const { presigned_urls, request_id } = await begun({ part_count: 2 });
     const { requests } = service.stores;
-    // A part of the full size is not worth its time on the wire: its record stands in the store all the same.
+    // Only the record of a full-size part is stored: uploading its bytes would take too long.
     const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
     await requests.addPart(request_id, large, NO_LIMITS);
     const url = presigned_urls[1]?.url ?? '';
@@ -233,7 +233,7 @@ describeEmbedded('a part', () => {
     assert.equal((await putPart(url, randomBytes(100_000))).status, 200, 'what just fits is taken');
   });
 
-  test('that is sent again while its first try still hangs wins, and only it is counted', async () => {
+  test('uploaded again while the first upload hangs wins, and only it is counted', async () => {
     const { presigned_urls, request_id } = await begun({ part_count: 2 });
     const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
     await service.stores.requests.addPart(request_id, large, NO_LIMITS);
@@ -257,7 +257,7 @@ describeEmbedded('a part', () => {
     );
   });
 
-  test('counts towards 1 GiB while it is still arriving', async () => {
+  test('counts towards 1 GiB while it is arriving', async () => {
     const { presigned_urls, request_id } = await begun({ part_count: 3 });
     const large = { number: 1, blob: '1-large', etag: 'x', bytes: ASYNCH_LIMITS.maxFileBytes - 100_000 };
     await service.stores.requests.addPart(request_id, large, NO_LIMITS);
@@ -275,7 +275,7 @@ describeEmbedded('a part', () => {
 });
 
 describeEmbedded('the storage of a key', () => {
-  test('has a limit: 413 with the figures, announced or not; deleting makes room; other keys have their own', async () => {
+  test('has a limit: 413 with figures, with or without Content-Length; deleting frees space; other keys have their own', async () => {
     const small = await testApp({ SERVICE_STORAGE_LIMIT: '100000' });
     const owner = await AsynchClient.of(small);
     const [first, second] = [
@@ -294,8 +294,8 @@ describeEmbedded('the storage of a key', () => {
   });
 });
 
-describeEmbedded('a key that is revoked', () => {
-  test('takes its upload URLs and unfinished requests with it', async () => {
+describeEmbedded('revoking a key', () => {
+  test('invalidates its upload URLs and unfinished requests', async () => {
     const { key, record } = await service.stores.keys.create('leaver');
     const leaver = await AsynchClient.of(service, key);
     const upload = await leaver.send(randomBytes(1000), 1);
@@ -308,7 +308,7 @@ describeEmbedded('a key that is revoked', () => {
 });
 
 describe('a body that is not needed', () => {
-  test('may be empty or absent whatever its content type says', async () => {
+  test('may be empty or absent with any content type', async () => {
     for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'x/y']) {
       const headers = { 'content-type': type };
       const query = '?file_name=a.wav&part_count=1';
@@ -326,7 +326,7 @@ describe('a body that is not needed', () => {
 });
 
 describe('deleting', () => {
-  test('twice is 204 twice, and in between the request is unknown', async () => {
+  test('twice is 204 twice, and in between the request is 404', async () => {
     const { request_id } = await begun();
     assert.equal((await client.delete(request_id)).status, 204);
     await problemOf(await client.prediction(request_id), 'not_found');
@@ -337,7 +337,7 @@ describe('deleting', () => {
 });
 
 describe('complete', () => {
-  test('answers with the state, and again when it is called again', async () => {
+  test('returns the state, also when called again', async () => {
     const upload = await client.send(randomBytes(3000), 3);
     for (let times = 0; times < 3; times++) {
       const response = await client.complete(upload);
@@ -349,7 +349,7 @@ describe('complete', () => {
     assert.equal((await client.complete({ ...upload, parts: upload.parts.slice(1) })).status, 200);
   });
 
-  test('takes the parts in any order, ETags with or without quotes', async () => {
+  test('accepts the parts in any order, ETags with or without quotes', async () => {
     const upload = await client.send(randomBytes(3000), 3);
     const parts = upload.parts.toReversed().map(({ PartNumber, ETag }) => ({
       PartNumber,
@@ -358,7 +358,7 @@ describe('complete', () => {
     assert.equal((await client.complete({ ...upload, parts })).status, 200);
   });
 
-  test('names missing and wrong parts and leaves the upload open', async () => {
+  test('lists missing and wrong parts and leaves the upload open', async () => {
     const begunUpload = await begun({ part_count: 4 });
     const parts = [];
     for (const { part_number, url } of begunUpload.presigned_urls.filter((one) => one.part_number !== 2)) {
@@ -384,7 +384,7 @@ describe('complete', () => {
     assert.equal((await client.complete({ ...begunUpload, parts: all })).status, 200);
   });
 
-  test('does not take one part under two ETags', async () => {
+  test('refuses one part with two ETags', async () => {
     const upload = await client.send(randomBytes(100), 1);
     const parts = [{ PartNumber: 1, ETag: '"other"' }, ...upload.parts];
     const problem = await problemOf(await client.complete({ ...upload, parts }), 'bad_request');
@@ -392,13 +392,13 @@ describe('complete', () => {
     assert.equal((await client.complete(upload)).status, 200);
   });
 
-  test('needs the upload_id that belongs to the request', async () => {
+  test('needs the upload_id of the request', async () => {
     const upload = await client.send(randomBytes(100), 1);
     await problemOf(await client.complete({ ...upload, upload_id: randomUUID() }), 'not_found');
     await problemOf(await client.complete({ ...upload, request_id: randomUUID() }), 'not_found');
   });
 
-  test('says what is wrong with a body', async () => {
+  test('explains an invalid body', async () => {
     const { parts: _parts, ...incomplete } = await client.send(randomBytes(100), 1);
     for (const body of ['', '{', '[]', '{}', JSON.stringify({ ...incomplete, parts: [] })]) {
       const headers = { 'content-type': 'application/json' };
@@ -410,7 +410,7 @@ describe('complete', () => {
   });
 });
 
-testEmbedded('progress of an upload is the share of its parts', async () => {
+testEmbedded('the progress of an upload is the share of received parts', async () => {
   const { presigned_urls, request_id } = await begun({ part_count: 4 });
   await putPart(presigned_urls[3]?.url ?? '', Buffer.from('x'));
   const response = await client.prediction(request_id);
@@ -435,7 +435,7 @@ test('two keys never see each other’s requests', async () => {
   assert.equal((await client.delete(upload.request_id)).status, 204);
 });
 
-test('an identifier that is none is refused in words', async () => {
+test('an invalid request_id is refused with an explanation', async () => {
   for (const id of ['', 'x', '../..', 'ffffffff-ffff-ffff-ffff-fffffffffffg']) {
     await problemOf(await client.prediction(encodeURIComponent(id)), 'bad_request');
   }
@@ -443,7 +443,7 @@ test('an identifier that is none is refused in words', async () => {
   await problemOf(await client.delete(randomUUID()), 'not_found');
 });
 
-testEmbedded('deleting an upload while a part arrives leaves nothing', async () => {
+testEmbedded('deleting an upload while a part is arriving leaves nothing', async () => {
   const { url, request_id } = await begun();
   const { pathname, search, port } = new URL(url);
   const raw = new RawClient(Number(port)).send(head('PUT', pathname + search, { 'content-length': 1000 }));

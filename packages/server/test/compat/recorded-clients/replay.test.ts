@@ -10,7 +10,7 @@ const { url } = await service.listen();
 service.services.worker.start();
 
 for (const name of recordings) {
-  test(`${name.replace('.json', '')} is answered as when it was recorded`, async () => {
+  test(`${name.replace('.json', '')} gets the recorded answers`, async () => {
     const recorded: Recorded[] = JSON.parse(readFileSync(`${import.meta.dirname}/${name}`, 'utf8'));
     await new Replay(url, service.key, voice).run(recorded);
   });
