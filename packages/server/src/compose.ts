@@ -7,7 +7,6 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { Authenticator } from './http/authenticator.ts';
-import { TokenBuckets } from './http/rate-limit.ts';
 import { Metrics } from './operators/metrics.ts';
 import { AsynchMetrics } from './recordings/metrics.ts';
 import { Sweep } from './recordings/sweep.ts';
@@ -16,7 +15,8 @@ import { AsynchProcessor, type ProcessorTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
-import { eraseOldCopies } from './stores/sqlite/database.ts';
+import { TokenBuckets } from './stores/sql/limits.ts';
+import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams, type StreamTimes } from './streams/registry.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 

@@ -6,5 +6,5 @@ export { toResult } from './prediction.ts';
 export { applyRuntimeFlags } from './runtime-flags.ts';
 export type { Services } from './services.ts';
 export { LOG_LEVELS, readSettings, SETTINGS, type Settings, SettingsError } from './settings.ts';
+export type { Caller, KeyRecord, KeyStore } from './stores/contracts.ts';
 export { DATABASE_FILE, openS3, openStores, type Stores } from './stores/index.ts';
-export type { Caller, KeyRecord, KeyStore } from './stores/key-store.ts';

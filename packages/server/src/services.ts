@@ -2,15 +2,15 @@ import type { Classifier } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
-import type { MakeBuckets } from './http/rate-limit.ts';
 import type { Metrics } from './operators/metrics.ts';
 import type { AsynchMetrics } from './recordings/metrics.ts';
 import type { Uploads } from './recordings/uploads.ts';
 import type { AsynchProcessor } from './recordings/worker.ts';
 import type { Settings } from './settings.ts';
-import type { BlobStore } from './stores/blob-store.ts';
-import type { RequestStore } from './stores/request-store.ts';
-import type { Presigner } from './stores/signing.ts';
+import type { BlobStore } from './stores/blobs.ts';
+import type { RequestStore } from './stores/contracts.ts';
+import type { Secrets } from './stores/signing.ts';
+import type { MakeBuckets } from './stores/sql/limits.ts';
 import type { Streams } from './streams/registry.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
@@ -25,7 +25,7 @@ export interface Services {
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
-  readonly presigner: Presigner;
+  readonly presigner: Secrets;
   readonly uploads: Uploads;
   readonly processor: AsynchProcessor;
   readonly streams: Streams;

@@ -20,8 +20,8 @@ import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { wav } from '@undertone/testing/wav';
 import { Authenticator } from '../src/http/authenticator.ts';
 import { createLogger, DATABASE_FILE } from '../src/index.ts';
-import type { KeyLookup } from '../src/stores/key-store.ts';
-import { StoreUnavailableError } from '../src/stores/unavailable.ts';
+import type { KeyLookup } from '../src/stores/contracts.ts';
+import { StoreUnavailableError } from '../src/stores/errors.ts';
 
 const run = promisify(execFile);
 const file = wav({ seconds: 6, rate: 16_000 });
@@ -178,7 +178,7 @@ describe('while the key store is away', () => {
   const clock = { ms: 0 };
   const keys = {
     lookUp,
-    noteUses: async () => Promise.reject(new StoreUnavailableError('its disk is full')),
+    recordLastUsed: async () => Promise.reject(new StoreUnavailableError('its disk is full')),
   };
   const authenticator = new Authenticator({
     keys: keys as never,

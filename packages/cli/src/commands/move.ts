@@ -31,7 +31,7 @@ export function addMove(program: Command): void {
           `There is no ${DATABASE_FILE} in ${dataDir}. Name the data folder with --data-dir.`,
         );
       }
-      const { moveToPostgres } = await import('@undertone/server/shared-stores');
+      const { moveToPostgres } = await import('@undertone/server/stores/postgres/move');
       try {
         const { keys, requests, unfinished } = await moveToPostgres({ dataDir, url });
         process.stdout.write(`Copied ${count(keys, 'key')} and ${count(requests, 'past request')}.\n`);

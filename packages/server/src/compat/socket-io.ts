@@ -8,7 +8,7 @@ import type { CountRequest } from '../http/rate-limit.ts';
 import { requireModel, toResult } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
-import type { Caller } from '../stores/key-store.ts';
+import type { Caller } from '../stores/contracts.ts';
 import { hear } from '../streams/classify-window.ts';
 import type { OpenStream } from '../streams/registry.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from '../operators/metrics.ts';
-import type { RequestStore } from '../stores/request-store.ts';
+import type { RequestStore } from '../stores/contracts.ts';
 
 const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 

@@ -6,7 +6,7 @@ import {
   type StatusResult,
 } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, RequestStore } from '../stores/request-store.ts';
+import type { AsynchRequest, RequestStore } from '../stores/contracts.ts';
 import { answerOf, detailsOf } from './result.ts';
 
 /** A request belongs to the key that made it; to others it does not exist. */
@@ -118,7 +118,7 @@ const STATUS_NAMES = {
   failed: 'failed',
 } as const;
 
-function requireLiving(request: AsynchRequest | null): AsynchRequest {
+export function requireLiving(request: AsynchRequest | null): AsynchRequest {
   if (request === null) throw notFound();
   if (request.state === 'expired') throw gone();
   return request;

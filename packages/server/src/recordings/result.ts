@@ -9,7 +9,7 @@ import {
   type Segment,
 } from '@undertone/contract';
 import { toResult } from '../prediction.ts';
-import type { AsynchRequest } from '../stores/request-store.ts';
+import type { AsynchRequest } from '../stores/contracts.ts';
 
 /**
  * What is stored of a finished request is a text of two lines: the answer of `GET /prediction`, and the same with

@@ -30,7 +30,7 @@ import {
   STATUS,
   WEBHOOK_SECRET,
 } from './describe.ts';
-import type { Making } from './new-request.ts';
+import type { CreateCommand } from './new-request.ts';
 import { listRequests, notFound, readPrediction, readStatus } from './requests.ts';
 
 const { initiate, complete, upload, prediction, requests: requestsPath, part, webhookSecret } = ASYNCH_PATHS;
@@ -62,8 +62,8 @@ export const asynchRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       handler: async (request, reply) => {
         reply.headers(NO_STORE);
         const caller = request as FastifyRequest;
-        const making = makingOf(caller, `${method} initiate`, request.query, services);
-        return uploads.initiate(making, baseUrl(caller));
+        const command = parseCreate(caller, `${method} initiate`, request.query, services);
+        return uploads.initiate(command, baseUrl(caller));
       },
     });
   }
@@ -174,22 +174,22 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
     PATHS.asynch + requestsPath,
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
-      const making = makingOf(request as FastifyRequest, 'POST requests', request.query, services);
+      const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
       return reply
         .code(202)
         .headers(NO_STORE)
-        .send(await uploads.send(making, request.raw));
+        .send(await uploads.send(command, request.raw));
     },
   );
 };
 
 /** What a call says of the request that it makes, checked as far as it can be before anything is stored. */
-function makingOf(
+function parseCreate(
   request: FastifyRequest,
   method: string,
-  query: Making['query'],
+  query: CreateCommand['query'],
   { classifier, settings }: Services,
-): Making {
+): CreateCommand {
   requireModel(classifier, query.model);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;

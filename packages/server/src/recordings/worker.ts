@@ -9,9 +9,9 @@ import {
 } from '@undertone/classifier';
 import { ASYNCH_LIMITS, isErrorCode } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
-import type { BlobStore } from '../stores/blob-store.ts';
-import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
+import type { BlobStore } from '../stores/blobs.ts';
+import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
 import type { AsynchMetrics } from './metrics.ts';
 import { writeResult } from './result.ts';
 

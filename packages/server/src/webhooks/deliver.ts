@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_RETRY_SECONDS } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
 import type { AsynchMetrics } from '../recordings/metrics.ts';
-import type { Presigner } from '../stores/signing.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
-import type { Webhook, WebhookStore } from '../stores/webhook-store.ts';
+import type { Webhook, WebhookStore } from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
+import type { Secrets } from '../stores/signing.ts';
 import { type Resolve, sendWebhook } from './send.ts';
 
 export interface WebhookTimes {
@@ -29,7 +29,7 @@ const AT_ONCE = 32;
 
 interface WebhooksOptions {
   readonly store: WebhookStore;
-  readonly presigner: Presigner;
+  readonly presigner: Secrets;
   readonly allowPrivate: boolean;
   readonly metrics: AsynchMetrics;
   readonly logger: FastifyBaseLogger;

@@ -5,7 +5,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { WebhookEvent } from '@undertone/contract';
-import type { Webhook } from '../stores/webhook-store.ts';
+import type { Webhook } from '../stores/contracts.ts';
 import { isAllowed, requireWebhookUrl } from './address.ts';
 
 /** As `dns.lookup` with `all`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { TokenBuckets } from '../../src/http/rate-limit.ts';
+import { TokenBuckets } from '../../src/stores/sql/limits.ts';
 
 test('no stretch of time ever holds more than the burst and its share of the rate', () => {
   const steps = fc.array(fc.nat(5_000), { minLength: 1, maxLength: 300 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { BlobStore, WriteOptions } from '../../src/stores/blob-store.ts';
+import type { BlobStore, WriteOptions } from '../../src/stores/blobs.ts';
 
 /** One way to keep recordings. */
 export interface BlobsFactory {

@@ -8,10 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '@undertone/testing/eventually';
 import { mountSmallDisk } from '@undertone/testing/small-disk';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
-import { DATABASE_FILE } from '../../src/stores/sqlite/database.ts';
-import { openLocalStores, type Stores } from '../../src/stores/sqlite/local-stores.ts';
+import type { SqlStores } from '../../src/stores/contracts.ts';
+import { StoreUnavailableError } from '../../src/stores/errors.ts';
+import { openSqliteStores } from '../../src/stores/sqlite/database.ts';
+import { DATABASE_FILE } from '../../src/stores/sqlite/open.ts';
 import { openThreadedStores } from '../../src/stores/sqlite/threaded-stores.ts';
-import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { ThreadControls, tempDir } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 100 };
@@ -20,12 +21,12 @@ function isUnavailable(words: RegExp): (error: unknown) => boolean {
   return (error) => error instanceof StoreUnavailableError && words.test(error.reason);
 }
 
-async function uploading({ requests }: Stores, id: string = randomUUID()): Promise<string> {
+async function uploading({ requests }: SqlStores, id: string = randomUUID()): Promise<string> {
   await requests.create({ id, owner: 'o', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 });
   return id;
 }
 
-async function queued(stores: Stores): Promise<string> {
+async function queued(stores: SqlStores): Promise<string> {
   const id = await uploading(stores);
   await stores.requests.addPart(id, { number: 1, blob: '1-b', etag: 'e', bytes: 1 }, LIMITS);
   await stores.requests.complete(id, new Map([[1, 'e']]));
@@ -33,7 +34,7 @@ async function queued(stores: Stores): Promise<string> {
 }
 
 for (const [name, open] of [
-  ['here', (dataDir: string) => openLocalStores({ dataDir })],
+  ['here', (dataDir: string) => openSqliteStores({ dataDir })],
   ['on its thread', (dataDir: string) => openThreadedStores({ dataDir, answerMs: SHORT_TIMEOUT_MS })],
 ] as const) {
   describe(`the database ${name}`, () => {
@@ -54,7 +55,7 @@ for (const [name, open] of [
         requests.checkWritable(),
         requests.delete(id, 'o'),
         requests.expire(),
-        keys.noteUses(new Map([['x', 1]])),
+        keys.recordLastUsed(new Map([['x', 1]])),
         keys.create('phone'),
       ].map((write) => assert.rejects(write, isUnavailable(/locked by another program/)));
       assert.equal((await requests.find(id))?.state, 'queued');
@@ -119,14 +120,17 @@ for (const [name, open] of [
 }
 
 test('an error of ours is not taken for a store that is away, and keeps its name and words', async () => {
-  for (const open of [openLocalStores, openThreadedStores]) {
+  for (const open of [openSqliteStores, openThreadedStores]) {
     const stores = await open({ dataDir: await tempDir(), answerMs: LONG_TIMEOUT_MS });
     after(() => stores.close());
     await uploading(stores, 'twice');
     await assert.rejects(uploading(stores, 'twice'), { name: 'Error', message: /UNIQUE constraint failed/ });
     await assert.rejects(stores.keys.lookUp(null as unknown as string), { name: 'TypeError' });
-    await assert.rejects(stores.keys.noteUses(new Map([['x', {} as unknown as number]])));
-    await stores.keys.noteUses(new Map([['x', 1]]));
+    // In the middle of a transaction, which is rolled back: the next one works.
+    const part = { number: 1, blob: 'b', etag: 'e', bytes: 1 };
+    const noBlob = { ...part, blob: null as unknown as string };
+    await assert.rejects(stores.requests.addPart('twice', noBlob, LIMITS), /NOT NULL constraint failed/);
+    assert.deepEqual(await stores.requests.addPart('twice', part, LIMITS), { added: true, replaced: null });
   }
 });
 
@@ -136,7 +140,7 @@ test('a folder that cannot be written to is refused at the start, in words', asy
   assert.ok(disk, 'run the tests as root: this one mounts a small disk');
   try {
     disk.protect(true);
-    for (const open of [openLocalStores, openThreadedStores]) {
+    for (const open of [openSqliteStores, openThreadedStores]) {
       await assert.rejects(open({ dataDir }), isUnavailable(/cannot be written to/));
     }
   } finally {
@@ -145,7 +149,7 @@ test('a folder that cannot be written to is refused at the start, in words', asy
 });
 
 test('unless told otherwise, a write to a locked database is refused within a second', async () => {
-  for (const open of [openLocalStores, openThreadedStores]) {
+  for (const open of [openSqliteStores, openThreadedStores]) {
     const dataDir = await tempDir();
     const stores = await open({ dataDir });
     after(() => stores.close());
@@ -166,7 +170,7 @@ test('unless told otherwise, a write to a locked database is refused within a se
 describe('the store thread', () => {
   let controls: ThreadControls;
   let dataDir: string;
-  let stores: Stores;
+  let stores: SqlStores;
   let errors: Error[];
 
   beforeEach(async () => {
@@ -191,7 +195,7 @@ describe('the store thread', () => {
     await controls.threads[0]?.terminate();
     await Promise.all(rejected);
     controls.goOn();
-    await assert.rejects(stores.requests.find(id), isUnavailable(/being opened again/));
+    await assert.rejects(stores.requests.find(id), isUnavailable(/being reopened/));
     assert.equal((await eventually(() => stores.requests.find(id)))?.state, 'queued');
     assert.equal(controls.threads.length, 2);
     assert.equal(errors.length, 1);

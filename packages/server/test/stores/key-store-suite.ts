@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { KeyStore } from '../../src/stores/key-store.ts';
-import type { Stores } from '../../src/stores/sqlite/local-stores.ts';
+import type { KeyStore, SqlStores } from '../../src/stores/contracts.ts';
 import { HOUR, type StoresFactory, type TestStores } from './support/factories.ts';
 
 export function keyStoreSuite(factory: StoresFactory): void {
   describe(`keys in ${factory.name}`, () => {
     let stores: TestStores;
-    let first: Stores;
+    let first: SqlStores;
     let keys: KeyStore;
     let other: KeyStore;
 
@@ -147,14 +146,14 @@ export function keyStoreSuite(factory: StoresFactory): void {
       stores.advance(HOUR);
       const young = await keys.create('young');
       const used = stores.now() + 1_000;
-      await keys.noteUses(new Map([[old.record.id, used]]));
-      await other.noteUses(
+      await keys.recordLastUsed(new Map([[old.record.id, used]]));
+      await other.recordLastUsed(
         new Map([
           [old.record.id, used - 500],
           ['of no stored key', used],
         ]),
       );
-      await keys.noteUses(new Map());
+      await keys.recordLastUsed(new Map());
       await keys.revoke(young.record.id);
       assert.deepEqual(await other.list(), [
         { ...young.record, revokedAt: new Date(stores.now()) },

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DATABASE_FILE, eraseOldCopies, openDatabase } from '../../src/stores/sqlite/database.ts';
-import { openLocalStores, type Stores } from '../../src/stores/sqlite/local-stores.ts';
+import type { SqlStores } from '../../src/stores/contracts.ts';
+import { openSqliteStores } from '../../src/stores/sqlite/database.ts';
+import { DATABASE_FILE, eraseOldCopies, openDatabase } from '../../src/stores/sqlite/open.ts';
 import { openThreadedStores } from '../../src/stores/sqlite/threaded-stores.ts';
 import { DAY, HOUR, tempDir } from './support/factories.ts';
 
@@ -31,8 +32,8 @@ async function folderOfVersion1(): Promise<string> {
   return dataDir;
 }
 
-async function opened(dataDir: string, now = () => NOW): Promise<Stores> {
-  const stores = await openLocalStores({ dataDir, now });
+async function opened(dataDir: string, now = () => NOW): Promise<SqlStores> {
+  const stores = await openSqliteStores({ dataDir, now });
   after(() => stores.close());
   return stores;
 }
@@ -109,10 +110,8 @@ describe('a data folder of version 1.0', () => {
   test('goes on with the upload that was under way, and counts what is stored', async () => {
     const { requests } = await opened(await folderOfVersion1());
     assert.equal((await requests.find(UPLOADING))?.progress, 0.5);
-    assert.deepEqual(await requests.usage(UPLOADING, 2), {
-      bytesOfOtherParts: 100,
-      bytesOfOwner: 6 * 300 + 100,
-    });
+    const { usage } = (await requests.findWithUsage(UPLOADING, 2)) ?? {};
+    assert.deepEqual(usage, { requestBytes: 100, ownerBytes: 6 * 300 + 100 });
     const part = { number: 2, blob: '2-new', etag: 'new', bytes: 5 };
     const limits = { maxRequestBytes: 105, maxOwnerBytes: 1905 };
     assert.deepEqual(await requests.addPart(UPLOADING, part, limits), { added: true, replaced: null });
@@ -120,7 +119,7 @@ describe('a data folder of version 1.0', () => {
       [1, '1'.repeat(32)],
       [2, 'new'],
     ]);
-    assert.equal(await requests.complete(UPLOADING, etags), true);
+    assert.partialDeepStrictEqual(await requests.complete(UPLOADING, etags), { queued: true });
   });
 
   test('is copied first, for its owner alone, and the copy goes after a day', async () => {
@@ -143,9 +142,9 @@ describe('a data folder of version 1.0', () => {
 
   test('is migrated once, by whichever of several processes comes first', async () => {
     const dataDir = await folderOfVersion1();
-    const module = new URL('../../src/stores/sqlite/local-stores.ts', import.meta.url).href;
-    const script = `const { openLocalStores } = await import('${module}');
-      const stores = await openLocalStores({ dataDir: process.argv[1], now: () => ${NOW} });
+    const module = new URL('../../src/stores/sqlite/database.ts', import.meta.url).href;
+    const script = `const { openSqliteStores } = await import('${module}');
+      const stores = await openSqliteStores({ dataDir: process.argv[1], now: () => ${NOW} });
       console.log(JSON.stringify(await stores.requests.countByState()));
       await stores.close();`;
     const args = ['--input-type=module', '-e', script, dataDir];
@@ -198,7 +197,7 @@ describe('the database', () => {
     raw.exec('PRAGMA user_version = 999');
     raw.close();
     const words = /newer version of Undertone.*999.*Install the newer version/;
-    await assert.rejects(openLocalStores({ dataDir }), words);
+    await assert.rejects(openSqliteStores({ dataDir }), words);
     await assert.rejects(openThreadedStores({ dataDir }), words);
     assert.deepEqual(await readdir(dataDir), [DATABASE_FILE]);
   });

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '@undertone/testing/eventually';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import type { RequestStore } from '../../src/stores/contracts.ts';
+import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import type { PostgresOptions } from '../../src/stores/postgres/database.ts';
 import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres/stores.ts';
-import type { RequestStore } from '../../src/stores/request-store.ts';
-import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
@@ -39,8 +39,8 @@ const postgres: StoresFactory = {
         return stores;
       },
       clear: async () => {
-        await opened[0]?.database.run('DELETE FROM requests');
-        await opened[0]?.database.run('DELETE FROM keys');
+        await opened[0]?.database.query('DELETE FROM requests');
+        await opened[0]?.database.query('DELETE FROM keys');
       },
       close: async () => {
         for (const stores of opened) await stores.close();
@@ -60,7 +60,7 @@ const LIMITS = { maxRequestBytes: 9, maxOwnerBytes: 9_000 };
 async function queue(requests: RequestStore, id: string): Promise<void> {
   await requests.create({ ...NEW_REQUEST, id });
   await requests.addPart(id, { number: 1, blob: '1', etag: 'e', bytes: 1 }, LIMITS);
-  assert.equal(await requests.complete(id, new Map([[1, 'e']])), true);
+  assert.partialDeepStrictEqual(await requests.complete(id, new Map([[1, 'e']])), { queued: true });
 }
 
 /** In the time that a call has, and not a multiple of it. */
@@ -186,8 +186,8 @@ describe('PostgreSQL shared by several processes', () => {
     const url = await cluster.newDatabase();
     const { database, keys } = await open(url);
     const work = database.transaction(async (query) => {
-      const { rows } = await query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      await cluster.query(`SELECT pg_terminate_backend(${rows[0]?.pid})`, url);
+      const [row] = await query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await cluster.query(`SELECT pg_terminate_backend(${row?.pid})`, url);
       await sleep(100);
       await query('SELECT 1');
     });

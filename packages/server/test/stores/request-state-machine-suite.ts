@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestState } from '@undertone/contract';
 import fc from 'fast-check';
-import type { Outcome, RequestStore } from '../../src/stores/request-store.ts';
+import type { Completed, Outcome, RequestStore } from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LEASE = 10_000;
@@ -82,6 +82,10 @@ async function compare(model: Model, { stores }: Real, store: RequestStore): Pro
   assert.deepEqual(await store.countByState(), counts);
 }
 
+function isQueued(answer: Completed): boolean {
+  return 'queued' in answer && answer.queued;
+}
+
 function pick<T>(list: Iterable<T>, which: number): T | undefined {
   const all = [...list];
   return all[which % Math.max(1, all.length)];
@@ -156,7 +160,7 @@ const steps: fc.Arbitrary<Step>[] = [
         [1, 'aa'],
         [2, 'aa'],
       ]);
-      assert.equal(await store.complete(id, etags), true);
+      assert.equal(isQueued(await store.complete(id, etags)), true);
       Object.assign(request, { state: 'queued', queuedAt: real.stores.now() });
     }),
   ),
@@ -170,7 +174,8 @@ const steps: fc.Arbitrary<Step>[] = [
         const answer = await store.addPart(id, { number, blob: `${number}-x`, etag: tag, bytes }, LIMITS);
         const used = usage(model, request, number);
         const open = stateNow(request, real.stores.now()) === 'uploading';
-        if (!open) assert.deepEqual(answer, { added: false, why: 'not_uploading' });
+        const seen = await store.find(id);
+        if (!open) assert.deepEqual(answer, { added: false, why: 'not_uploading', request: seen });
         else if (used.request + bytes > LIMITS.maxRequestBytes) assert.equal(answer.added, false);
         else if (used.owner + bytes > LIMITS.maxOwnerBytes) {
           assert.deepEqual(answer, { added: false, why: 'storage_limit', usedBytes: used.owner });
@@ -191,7 +196,7 @@ const steps: fc.Arbitrary<Step>[] = [
       ]);
       const right = [...named].every(([number, tag]) => request.parts.get(number)?.etag === tag);
       const may = right && stateNow(request, real.stores.now()) === 'uploading';
-      assert.equal(await store.complete(id, named), may);
+      assert.equal(isQueued(await store.complete(id, named)), may);
       if (may) Object.assign(request, { state: 'queued', queuedAt: real.stores.now() });
     }),
   ),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Claim, NewRequest, Part, RequestStore } from '../../src/stores/request-store.ts';
+import type { Claim, NewRequest, Part, RequestStore, StorageUsage } from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 250 };
@@ -42,8 +42,32 @@ export function requestStoreSuite(factory: StoresFactory): void {
     async function queued(more: Partial<NewRequest> = {}): Promise<string> {
       const id = await uploading(more);
       assert.equal((await store.addPart(id, part(1), LIMITS)).added, true);
-      assert.equal(await store.complete(id, named(1)), true);
+      assert.equal(await complete(id, named(1)), true);
       return id;
+    }
+    /** Whether it became queued by this call. The answer must agree with `find` and `parts`. */
+    async function complete(id: string, etags: ReadonlyMap<number, string>): Promise<boolean> {
+      const answer = await store.complete(id, etags);
+      assert.ok('queued' in answer);
+      const { queued, request, parts } = answer;
+      assert.deepEqual(request, await other.find(id));
+      assert.deepEqual(parts, request?.state === 'uploading' ? await other.parts(id) : []);
+      if (queued) assert.equal(request?.state, 'queued');
+      return queued;
+    }
+    async function usage(id: string, partNumber: number): Promise<StorageUsage | undefined> {
+      const found = await other.findWithUsage(id, partNumber);
+      assert.deepEqual(found?.request ?? null, await store.find(id));
+      return found?.usage;
+    }
+    async function assertNotUploading(id: string): Promise<void> {
+      const request = await other.find(id);
+      assert.notEqual(request?.state, 'uploading');
+      assert.deepEqual(await store.addPart(id, part(1), LIMITS), {
+        added: false,
+        why: 'not_uploading',
+        request,
+      });
     }
     async function claim(from = store, running: string[] = []): Promise<Claim> {
       const claimed = await from.claim({ leaseMs: LEASE, running });
@@ -235,8 +259,8 @@ export function requestStoreSuite(factory: StoresFactory): void {
       test('are limited in their sum; one that comes again counts once', async () => {
         const id = await uploading({ partCount: 2 });
         await store.addPart(id, part(1, 60), LIMITS);
-        assert.equal((await store.usage(id, 2)).bytesOfOtherParts, 60);
-        assert.equal((await store.usage(id, 1)).bytesOfOtherParts, 0);
+        assert.equal((await usage(id, 2))?.requestBytes, 60);
+        assert.equal((await usage(id, 1))?.requestBytes, 0);
         const refused = await store.addPart(id, part(2, 41), LIMITS);
         assert.deepEqual(refused, { added: false, why: 'file_too_large' });
         assert.equal((await store.addPart(id, part(1, 100), LIMITS)).added, true);
@@ -251,14 +275,14 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await store.addPart(await uploading({ owner: 'somebody else' }), part(1, 100), LIMITS);
         for (const id of [first, second]) await store.addPart(id, part(1, 100), LIMITS);
         await store.addPart(third, part(1, 30), LIMITS);
-        assert.deepEqual(await other.usage(third, 1), { bytesOfOtherParts: 0, bytesOfOwner: 200 });
-        assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 30, bytesOfOwner: 230 });
+        assert.deepEqual(await usage(third, 1), { requestBytes: 0, ownerBytes: 200 });
+        assert.deepEqual(await usage(third, 2), { requestBytes: 30, ownerBytes: 230 });
         const refused = await store.addPart(third, part(2, 21), LIMITS);
         assert.deepEqual(refused, { added: false, why: 'storage_limit', usedBytes: 230 });
         assert.equal((await store.addPart(third, part(1, 50), LIMITS)).added, true, 'in place of its 30');
         await store.deleteParts(first);
         await store.delete(second, 'somebody');
-        assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 50, bytesOfOwner: 50 });
+        assert.deepEqual(await usage(third, 2), { requestBytes: 50, ownerBytes: 50 });
         assert.equal((await store.addPart(third, part(2, 50), LIMITS)).added, true);
       });
 
@@ -267,24 +291,37 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await store.addPart(await uploading(), part(1, 90), LIMITS);
         await store.addPart(await uploading(), part(1, 70), LIMITS);
         await store.addPart(id, part(2, 50), LIMITS);
-        const tooLarge = await other.setParts(id, [part(1, 60), part(2, 41)], LIMITS);
+        const record = (parts: Part[], to = id) => other.complete(to, new Map(), { parts, limits: LIMITS });
+        const tooLarge = await record([part(1, 60), part(2, 41)]);
         assert.deepEqual(tooLarge, { added: false, why: 'file_too_large' });
-        const tooMuch = await other.setParts(id, [part(1, 50), part(2, 41)], LIMITS);
+        const tooMuch = await record([part(1, 50), part(2, 41)]);
         assert.deepEqual(tooMuch, { added: false, why: 'storage_limit', usedBytes: 160 });
         assert.equal((await store.parts(id)).length, 1, 'what is refused changes nothing');
         const all = [part(1, 50), part(3, 40)];
-        assert.deepEqual(await other.setParts(id, all, LIMITS), { added: true, replaced: null });
+        const recorded = await record(all);
+        assert.deepEqual(recorded, { queued: false, request: await store.find(id), parts: all });
         assert.deepEqual(await store.parts(id), all);
-        assert.deepEqual(await store.usage(id, 9), { bytesOfOtherParts: 90, bytesOfOwner: 250 });
+        assert.deepEqual(await usage(id, 9), { requestBytes: 90, ownerBytes: 250 });
+        const three = [part(1), part(2), part(3)];
+        const limits = { parts: three, limits: LIMITS };
+        const completed = await other.complete(id, named(1, 2, 3), limits);
+        assert.deepEqual(completed, { queued: true, request: await store.find(id), parts: [] });
+        assert.deepEqual(await store.parts(id), three);
         const closed = await queued({ owner: 'somebody else' });
-        assert.deepEqual(await store.setParts(closed, all, LIMITS), { added: false, why: 'not_uploading' });
+        const before = await store.parts(closed);
+        assert.deepEqual(await record(all, closed), {
+          queued: false,
+          request: await store.find(closed),
+          parts: [],
+        });
+        assert.deepEqual(await store.parts(closed), before);
       });
 
       test('no longer change once it is queued', async () => {
         const id = await queued();
-        assert.deepEqual(await store.addPart(id, part(1), LIMITS), { added: false, why: 'not_uploading' });
-        const unknown = await store.addPart(randomUUID(), part(1), LIMITS);
-        assert.deepEqual(unknown, { added: false, why: 'not_uploading' });
+        await assertNotUploading(id);
+        await assertNotUploading(randomUUID());
+        assert.equal(await usage(randomUUID(), 1), undefined);
       });
 
       test('are forgotten when their blobs are erased; the request stays', async () => {
@@ -300,36 +337,36 @@ export function requestStoreSuite(factory: StoresFactory): void {
       test('needs exactly the parts that arrived, with their ETags', async () => {
         const id = await uploading({ partCount: 2 });
         await store.addPart(id, part(1), LIMITS);
-        assert.equal(await store.complete(id, named(1)), false);
-        assert.equal(await store.complete(id, named(1, 2)), false);
+        assert.equal(await complete(id, named(1)), false);
+        assert.equal(await complete(id, named(1, 2)), false);
         await store.addPart(id, part(2), LIMITS);
-        assert.equal(await store.complete(id, named(1)), false);
-        assert.equal(await store.complete(id, new Map([...named(1), [2, 'wrong']])), false);
-        assert.equal(await store.complete(id, named(1, 2, 3)), false);
+        assert.equal(await complete(id, named(1)), false);
+        assert.equal(await complete(id, new Map([...named(1), [2, 'wrong']])), false);
+        assert.equal(await complete(id, named(1, 2, 3)), false);
         assert.equal(await stateOf(id), 'uploading');
-        assert.equal(await store.complete(id, named(1, 2)), true);
-        assert.equal(await store.complete(id, named(1, 2)), false, 'a second time changes nothing');
+        assert.equal(await complete(id, named(1, 2)), true);
+        assert.equal(await complete(id, named(1, 2)), false, 'a second time changes nothing');
         assert.equal(await stateOf(id), 'queued');
       });
 
       test('takes ETags in either case, and keeps them as they came: some object stores write capitals', async () => {
         const id = await uploading();
         await store.addPart(id, part(1, 10, 'D41D8CD9'), LIMITS);
-        assert.equal(await store.complete(id, new Map([[1, 'd41d8cd9']])), true);
+        assert.equal(await complete(id, new Map([[1, 'd41d8cd9']])), true);
         assert.equal((await store.parts(id))[0]?.etag, 'D41D8CD9');
       });
 
       test('needs to be told of every part that arrived', async () => {
         const id = await uploading({ partCount: 1 });
         for (const number of [1, 2]) await store.addPart(id, part(number), LIMITS);
-        assert.equal(await store.complete(id, named(1)), false);
+        assert.equal(await complete(id, named(1)), false);
       });
 
       test('takes hundreds of parts in one step', async () => {
         const numbers = Array.from({ length: 300 }, (_, i) => i + 1);
         const id = await uploading({ partCount: numbers.length });
         for (const number of numbers) await store.addPart(id, part(number, 0), LIMITS);
-        assert.equal(await store.complete(id, named(...numbers)), true);
+        assert.equal(await complete(id, named(...numbers)), true);
       });
     });
 
@@ -484,7 +521,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await store.finish(id, lease, { result: 'again' }), false);
         assert.equal(await store.requeue(id, lease, { countAttempt: false }), false);
         assert.equal(await store.renew(id, lease, { leaseMs: LEASE, progress: 0 }), false);
-        assert.equal(await store.complete(id, named(1)), false);
+        assert.equal(await complete(id, named(1)), false);
         stores.advance(2 * LEASE);
         await nothingToClaim();
         assert.deepEqual(await other.outcome(id), { result });
@@ -513,8 +550,8 @@ export function requestStoreSuite(factory: StoresFactory): void {
           assert.equal(await stateOf(id), 'expired');
           assert.equal(await store.outcome(id), null);
         }
-        assert.deepEqual(await store.addPart(open, part(1), LIMITS), { added: false, why: 'not_uploading' });
-        assert.equal(await store.complete(open, named(1)), false);
+        await assertNotUploading(open);
+        assert.equal(await complete(open, named(1)), false);
         assert.equal(await store.renew(waiting, lease, { leaseMs: LEASE, progress: 1 }), false);
         assert.equal(await store.requeue(waiting, lease, { countAttempt: true }), false);
         assert.equal(await store.finish(waiting, lease, { result: 'late' }), false);
@@ -535,7 +572,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual([left?.id, left?.owner, left?.state], [waiting, 'somebody', 'expired']);
         assert.ok(!JSON.stringify(left).includes('the '));
         assert.deepEqual(await store.parts(waiting), []);
-        assert.equal((await store.usage(young, 1)).bytesOfOwner, 0);
+        assert.equal((await usage(young, 1))?.ownerBytes, 0);
         assert.deepEqual(await store.countByState(), { uploading: 1, expired: 2 });
         stores.advance(DAY - 1);
         await store.expire();

@@ -7,9 +7,9 @@ import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import { S3BlobStore, type S3Options } from '../../src/stores/s3/blobs.ts';
 import { s3PutSigner } from '../../src/stores/s3/presign.ts';
-import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { blobStoreSuite } from './blob-store-suite.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);

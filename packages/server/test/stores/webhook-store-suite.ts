@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Outcome, RequestStore } from '../../src/stores/request-store.ts';
-import type { WebhookStore } from '../../src/stores/webhook-store.ts';
+import type { Outcome, RequestStore, WebhookStore } from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 1_000 };

@@ -12,7 +12,7 @@ import { wav } from '@undertone/testing/wav';
 import { Receiver } from '@undertone/testing/webhook-receiver';
 import { Webhook } from 'standardwebhooks';
 import Value from 'typebox/value';
-import type { Webhook as Due } from '../../src/stores/webhook-store.ts';
+import type { Webhook as Due } from '../../src/stores/contracts.ts';
 import { type Resolve, sendWebhook } from '../../src/webhooks/send.ts';
 
 const PRIVATE = { SERVICE_WEBHOOK_PRIVATE: 'true' };

@@ -6,7 +6,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { asUnavailable } from './errors.ts';
+import { fromS3 } from '../errors.ts';
 
 /** S3 takes pieces of 5 MiB and more. */
 const PIECE_BYTES = 8 * 1024 * 1024;
@@ -77,6 +77,6 @@ async function guard<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw asUnavailable(error);
+    throw fromS3(error);
   }
 }

@@ -5,8 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
-import { DATABASE_FILE } from '../../../src/stores/sqlite/database.ts';
-import { openLocalStores, type Stores } from '../../../src/stores/sqlite/local-stores.ts';
+import type { SqlStores } from '../../../src/stores/contracts.ts';
+import { openSqliteStores } from '../../../src/stores/sqlite/database.ts';
+import { DATABASE_FILE } from '../../../src/stores/sqlite/open.ts';
 import { openThreadedStores } from '../../../src/stores/sqlite/threaded-stores.ts';
 
 export const START = Date.UTC(2030, 0, 1);
@@ -23,7 +24,7 @@ export interface StoresFactory {
 
 export interface TestStores {
   /** May be called again: another process on the same store. */
-  open(): Promise<Stores>;
+  open(): Promise<SqlStores>;
   /** By the clock of the store. */
   now(): number;
   advance(ms: number): void;
@@ -37,7 +38,7 @@ export const local: StoresFactory = {
   make: async () => {
     let ms = START;
     return testStores(await tempDir(), {
-      open: (dataDir) => openLocalStores({ dataDir, now: () => ms, answerMs: LONG_TIMEOUT_MS }),
+      open: (dataDir) => openSqliteStores({ dataDir, now: () => ms, answerMs: LONG_TIMEOUT_MS }),
       now: () => ms,
       advance: (by) => {
         ms += by;
@@ -109,9 +110,9 @@ export async function tempDir(): Promise<string> {
 
 function testStores(
   dataDir: string,
-  { open, now, advance }: { open(dataDir: string): Promise<Stores> } & Pick<TestStores, 'now' | 'advance'>,
+  { open, now, advance }: { open(dataDir: string): Promise<SqlStores> } & Pick<TestStores, 'now' | 'advance'>,
 ): TestStores {
-  const opened: Stores[] = [];
+  const opened: SqlStores[] = [];
   return {
     now,
     advance,
