@@ -28,7 +28,7 @@ async function* from(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
 const isUnavailable = (words: RegExp) => (error: unknown) =>
   error instanceof StoreUnavailableError && words.test(error.reason);
 
-test('while a blob is written it takes room, so it is listed', async () => {
+test('an unfinished blob is listed, because it uses space', async () => {
   const dataDir = await tempDir();
   const store = new FileBlobStore(join(dataDir, 'uploads'), await Secrets.open(dataDir));
   const bytes = (async function* () {
@@ -39,7 +39,7 @@ test('while a blob is written it takes room, so it is listed', async () => {
   assert.equal((await store.list('g')).length, 1);
 });
 
-test('recordings can be read by their owner alone', async () => {
+test('only the owner of the process can read recordings', async () => {
   const dataDir = await tempDir();
   const store = new FileBlobStore(join(dataDir, 'uploads'), await Secrets.open(dataDir));
   await store.write('g', '1-a', from(randomBytes(10)));
@@ -50,7 +50,7 @@ test('recordings can be read by their owner alone', async () => {
   }
 });
 
-test('a disk that is full or write-protected is said in words, leaves no half of a blob, and everything works afterwards', async () => {
+test('a full or read-only disk is reported clearly, leaves no partial blob, and the store recovers', async () => {
   const dataDir = await tempDir();
   const disk = mountSmallDisk(dataDir);
   assert.ok(disk, 'run the tests as root: this one mounts a small disk');
@@ -94,7 +94,7 @@ async function signed(secrets: Secrets, part = PART): Promise<{ url: URL; signat
   return { url, signature: url.searchParams.get('signature') ?? '' };
 }
 
-test('a URL is for one part of one request until a moment, and nothing else', async () => {
+test('a URL permits one part of one request until it expires, and nothing else', async () => {
   let now = NOW;
   const secrets = new Secrets(randomBytes(32), () => now);
   const { url, signature } = await signed(secrets);
@@ -119,7 +119,7 @@ test('a URL is for one part of one request until a moment, and nothing else', as
   assert.equal(secrets.verify(PART, signature), 'expired');
 });
 
-test('ten thousand URLs are made without holding up the event loop', async () => {
+test('signing ten thousand URLs does not block the event loop', async () => {
   const secrets = new Secrets(randomBytes(32));
   const numbers = Array.from({ length: 10_000 }, (_, i) => i + 1);
   let turns = 0;
@@ -134,18 +134,14 @@ test('ten thousand URLs are made without holding up the event loop', async () =>
   assert.ok(turns > 10, `${turns}`);
 });
 
-test('the secret is made once, whoever asks first, and stays private', async () => {
+test('concurrent starts create one secret, readable only by its owner', async () => {
   const dataDir = await tempDir();
   const opened = await Promise.all(Array.from({ length: 8 }, () => Secrets.open(dataDir, () => NOW)));
   const { signature } = await signed(opened[0] as Secrets);
   for (const secrets of opened) assert.equal(secrets.verify(PART, signature), 'ok');
   assert.deepEqual(await readdir(dataDir), ['presign.key']);
   await chmod(join(dataDir, 'presign.key'), 0o644);
-  assert.equal(
-    (await Secrets.open(dataDir, () => NOW)).verify(PART, signature),
-    'ok',
-    'also after a restart',
-  );
+  assert.equal((await Secrets.open(dataDir, () => NOW)).verify(PART, signature), 'ok', 'after a restart');
   assert.equal((await stat(join(dataDir, 'presign.key'))).mode & 0o777, 0o600);
   assert.equal((await readFile(join(dataDir, 'presign.key'))).length, 32);
   await writeFile(join(dataDir, 'presign.key'), 'short');

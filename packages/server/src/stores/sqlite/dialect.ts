@@ -1,6 +1,6 @@
 import type { Dialect } from '../sql/database.ts';
 
-/** Transactions run one at a time and nobody else listens, so most fragments are empty. */
+/** Transactions run one at a time and no other process listens, so most fragments are empty. */
 export const SQLITE: Dialect = {
   forUpdate: '',
   skipLocked: () => '',

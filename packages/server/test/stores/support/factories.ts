@@ -15,20 +15,20 @@ export const SECOND = 1_000;
 export const HOUR = 60 * 60 * SECOND;
 export const DAY = 24 * HOUR;
 
-/** One way to keep requests and keys. */
+/** A database for the stores. */
 export interface StoresFactory {
   readonly name: string;
-  /** A store of its own, with a clock that only the test moves. */
+  /** New stores, with a clock that only the test moves. */
   make(): Promise<TestStores>;
 }
 
 export interface TestStores {
-  /** May be called again: another process on the same store. */
+  /** Each call is another process on the same store. */
   open(): Promise<SqlStores>;
-  /** By the clock of the store. */
+  /** The stores' clock. */
   now(): number;
   advance(ms: number): void;
-  /** As new. */
+  /** Empties the database. */
   clear(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export const threaded: StoresFactory = {
   },
 };
 
-/** What a test can do to real store threads: move their clock, make them hang, end them. */
+/** Controls real store threads: moves their clock, makes them hang, ends them. */
 export class ThreadControls {
   readonly threads: Worker[] = [];
   readonly #shared = new SharedArrayBuffer(16);
@@ -85,12 +85,12 @@ export class ThreadControls {
     this.#clock[0] = this.now() + ms;
   }
 
-  /** In the middle of the next call that looks at the clock, as a disk that does not answer would make it. */
+  /** During the next call that reads the clock, as with a disk that does not answer. */
   hang(): void {
     Atomics.store(this.#hangs, 0, 1);
   }
 
-  goOn(): void {
+  resume(): void {
     Atomics.store(this.#hangs, 0, 0);
     Atomics.notify(this.#hangs, 0);
   }
@@ -101,7 +101,7 @@ after(async () => {
   for (const folder of folders) await rm(folder, { recursive: true });
 });
 
-/** Goes away after all tests of the file. */
+/** Removed after all tests of the file. */
 export async function tempDir(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-test-'));
   folders.push(folder);
