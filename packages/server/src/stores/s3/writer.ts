@@ -14,6 +14,7 @@ const PIECE_BYTES = 8 * 1024 * 1024;
 /**
  * Writes one object of unknown length, buffering one piece at a time. S3 calls that a multipart upload; its pieces are not the
  * parts that our clients send. The object appears when `end` resolves, or never.
+ * By hand: `Upload` in @aws-sdk/lib-storage rejects an aborted upload before its pieces are deleted.
  */
 export class S3Writer {
   readonly #client: S3Client;
