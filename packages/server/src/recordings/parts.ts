@@ -2,28 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
-import type {
-  Completed,
-  LimitExceeded,
-  Part,
-  RequestStore,
-  StorageLimits,
-  StorageUsage,
+import {
+  type Completed,
+  checkLimits,
+  type LimitExceeded,
+  type Part,
+  type RequestStore,
+  type StorageLimits,
+  type StorageUsage,
 } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
 import type { AsynchMetrics } from './metrics.ts';
-import { requireUploading } from './requests.ts';
+import { notFound, requireUploading } from './requests.ts';
 
 /** A part that is arriving now. */
 interface Arrival {
   readonly replaced: AbortController;
   bytes: number;
-}
-
-interface RemainingQuota {
-  readonly requestBytes: number;
-  readonly ownerBytes: number;
-  readonly usedBytes: number;
 }
 
 /** A part whose bytes have not been read yet. */
@@ -62,16 +57,16 @@ export class PartReceiver {
   ): Promise<WrittenBlob> {
     const { requests, blobs, metrics } = this.#options;
     const found = await requests.findWithUsage(requestId, number);
-    requireUploading(found?.request ?? null);
-    const quota = this.#remaining(found?.usage);
+    if (found === null) throw notFound();
+    requireUploading(found.request);
     const blob = `${number}-${randomUUID()}`;
     const arrival = this.#begin(requestId, number);
     const { signal } = arrival.replaced;
     let isRecording = false;
     try {
       const { length } = incoming;
-      this.#requireQuota(length ?? 0, quota);
-      const counted = this.#counted(incoming.open(signal), arrival, requestId, quota);
+      this.#requireQuota(found.usage, length ?? 0);
+      const counted = this.#counted(incoming.open(signal), arrival, requestId, found.usage);
       const written = await blobs.write(requestId, blob, counted, { length, signal });
       checkPart(written, expectedMd5);
       isRecording = true;
@@ -132,35 +127,22 @@ export class PartReceiver {
     if (parts.size === 0) this.#arriving.delete(requestId);
   }
 
-  #remaining(
-    { requestBytes, ownerBytes }: StorageUsage = { requestBytes: 0, ownerBytes: 0 },
-  ): RemainingQuota {
-    const { maxRequestBytes, maxOwnerBytes } = this.#limits;
-    return {
-      requestBytes: maxRequestBytes - requestBytes,
-      ownerBytes: maxOwnerBytes - ownerBytes,
-      usedBytes: ownerBytes,
-    };
-  }
-
-  #requireQuota(arriving: number, { requestBytes, ownerBytes, usedBytes }: RemainingQuota): void {
-    if (arriving > requestBytes) throw fileTooLarge();
-    if (arriving > ownerBytes) throw storageLimit(this.#limits.maxOwnerBytes, usedBytes);
+  #requireQuota(usage: StorageUsage, arrivingBytes: number): void {
+    const exceeded = checkLimits(usage, arrivingBytes, this.#limits);
+    if (exceeded !== null) throw this.#limitProblem(exceeded);
   }
 
   async *#counted(
     bytes: AsyncIterable<Uint8Array>,
     arrival: Arrival,
     requestId: string,
-    quota: RemainingQuota,
+    usage: StorageUsage,
   ) {
     for await (const chunk of bytes) {
       arrival.bytes += chunk.length;
       const arriving = [...(this.#arriving.get(requestId)?.values() ?? [])];
-      this.#requireQuota(
-        arriving.reduce((sum, { bytes }) => sum + bytes, 0),
-        quota,
-      );
+      const arrivingBytes = arriving.reduce((sum, { bytes }) => sum + bytes, 0);
+      this.#requireQuota(usage, arrivingBytes);
       yield chunk;
     }
   }

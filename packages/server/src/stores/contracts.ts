@@ -113,6 +113,17 @@ export type LimitExceeded =
   | { readonly added: false; readonly why: 'file_too_large' }
   | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
 
+/** Null if this many more bytes are within the limits. */
+export function checkLimits(
+  { requestBytes, ownerBytes }: StorageUsage,
+  bytes: number,
+  { maxRequestBytes, maxOwnerBytes }: StorageLimits,
+): LimitExceeded | null {
+  if (requestBytes + bytes > maxRequestBytes) return { added: false, why: 'file_too_large' };
+  if (ownerBytes + bytes <= maxOwnerBytes) return null;
+  return { added: false, why: 'storage_limit', usedBytes: ownerBytes };
+}
+
 export type AddedPart =
   /** `replaced`: the blob of an earlier copy, which is no longer needed. */
   | { readonly added: true; readonly replaced: string | null }

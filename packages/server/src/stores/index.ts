@@ -22,20 +22,7 @@ export interface Stores extends SqlStores {
   readonly shared?: SharedStores;
 }
 
-type StoreSettings = Pick<Settings, 'dataDir'> &
-  Partial<
-    Pick<
-      Settings,
-      | 'databaseUrl'
-      | 'secret'
-      | 's3Bucket'
-      | 's3Endpoint'
-      | 's3PublicEndpoint'
-      | 's3Region'
-      | 's3Prefix'
-      | 's3Addressing'
-    >
-  >;
+type StoreSettings = Pick<Settings, 'dataDir'> & Partial<Settings>;
 
 interface StoreOptions {
   /** Where SQLite runs. `thread`: the server, whose main thread never waits for a disk. `local`: commands, and tests with a clock. */
@@ -93,7 +80,7 @@ async function openPostgres(
 }
 
 export async function openS3(
-  settings: Omit<StoreSettings, 'dataDir'>,
+  settings: Partial<Settings>,
   { now, answerMs }: Pick<StoreOptions, 'now' | 'answerMs'> = {},
 ): Promise<S3BlobStore> {
   const { S3BlobStore } = await import('./s3/blobs.ts');

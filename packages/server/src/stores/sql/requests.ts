@@ -1,20 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestState } from '@undertone/contract';
-import type {
-  AddedPart,
-  AsynchRequest,
-  Claim,
-  Completed,
-  CreatedOnce,
-  Failure,
-  Idempotency,
-  ListOptions,
-  NewRequest,
-  Outcome,
-  Part,
-  RequestStore,
-  StorageLimits,
-  StorageUsage,
+import {
+  type AddedPart,
+  type AsynchRequest,
+  type Claim,
+  type Completed,
+  type CreatedOnce,
+  checkLimits,
+  type Failure,
+  type Idempotency,
+  type ListOptions,
+  type NewRequest,
+  type Outcome,
+  type Part,
+  type RequestStore,
+  type StorageLimits,
+  type StorageUsage,
 } from '../contracts.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Dialect, SqlDatabase, Values } from './database.ts';
@@ -166,10 +167,9 @@ export class SqlRequestStore implements RequestStore {
       );
       if (found === undefined) return null;
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-      const total = found.stored - found.freed + bytes;
-      const usedBytes = found.used - found.freed;
-      if (total > limits.maxRequestBytes) return { added: false, why: 'file_too_large' };
-      if (usedBytes + bytes > limits.maxOwnerBytes) return { added: false, why: 'storage_limit', usedBytes };
+      const usage = { requestBytes: found.stored - found.freed, ownerBytes: found.used - found.freed };
+      const exceeded = checkLimits(usage, bytes, limits);
+      if (exceeded !== null) return exceeded;
       await query(`DELETE FROM parts WHERE request_id = :id ${replaced}`, values);
       await query(
         `INSERT INTO parts (request_id, number, blob, etag, bytes)
@@ -178,6 +178,7 @@ export class SqlRequestStore implements RequestStore {
          FROM ${elements('parts')} AS part`,
         values,
       );
+      const total = usage.requestBytes + bytes;
       await query('UPDATE requests SET stored_bytes = :total WHERE id = :id', { id, total });
       return { added: true, replaced: found.blob };
     });
