@@ -34,7 +34,7 @@ const RULE = 'See "The bucket" in docs/SCALING.md.';
 /** Null if keys and requests are in the data folder. */
 export async function checkDatabase({ databaseUrl }: Pick<Settings, 'databaseUrl'>): Promise<Finding | null> {
   if (databaseUrl === '') return null;
-  const { inspectPostgres } = await import('@undertone/server/shared-stores');
+  const { inspectPostgres } = await import('@undertone/server/stores/postgres/inspect');
   try {
     const { version, majorVersion, schema, ...found } = await inspectPostgres(databaseUrl);
     const name = `PostgreSQL ${version}`;
@@ -73,7 +73,7 @@ export async function checkBucket(
   const { s3Bucket, corsOrigins, publicUrl } = settings;
   if (s3Bucket === '') return null;
   const { openS3 } = await import('@undertone/server/stores');
-  const { inspectS3 } = await import('@undertone/server/shared-stores');
+  const { inspectS3 } = await import('@undertone/server/stores/s3/inspect');
   const store = await openS3(settings);
   try {
     const origins = corsOrigins.map((origin) => (origin === '*' ? 'https://example.org' : origin));

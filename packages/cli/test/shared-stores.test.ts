@@ -78,7 +78,7 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
   await from.requests.delete('deleted', record.id);
   const before = await from.requests.find('done');
   const target = { id: 'waiting', expiresAt: Date.parse('2100-01-01'), baseUrl: 'http://host' };
-  const urls = await from.presigner.urls(target, [1]);
+  const urls = await from.secrets.urls(target, [1]);
   await from.close();
 
   const moved = await undertone(['move', '--data-dir', dataDir], { env });
@@ -97,7 +97,7 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
   assert.deepEqual(await to.requests.outcome('failed'), { failure });
   assert.equal(await to.requests.delete('deleted', record.id), 'already');
   assert.equal(await to.requests.find('waiting'), null);
-  assert.deepEqual(await to.presigner.urls(target, [1]), urls, 'signed with the same secret');
+  assert.deepEqual(await to.secrets.urls(target, [1]), urls, 'signed with the same secret');
 });
 
 test('the doctor accepts a working database and bucket, and leaves nothing behind', async () => {

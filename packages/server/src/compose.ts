@@ -8,7 +8,6 @@ import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
-import { TokenBuckets } from './http/rate-limit.ts';
 import { Metrics } from './operators/metrics.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
@@ -16,7 +15,8 @@ import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
-import { eraseOldCopies } from './stores/sqlite/database.ts';
+import { TokenBuckets } from './stores/sql/limits.ts';
+import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams } from './streams/registry.ts';
 import type { StreamTimes } from './streams/session.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
@@ -47,7 +47,7 @@ export interface Dependencies {
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = dependencies;
-  const { requests, keys, blobs, presigner, shared } = dependencies.stores;
+  const { requests, keys, blobs, secrets, shared } = dependencies.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchRequests(() => requests.countByState());
@@ -60,7 +60,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
   const webhooks = new Webhooks({
     store: dependencies.stores.webhooks,
     allowPrivate: settings.webhookPrivate,
-    presigner,
+    secrets,
     metrics,
     logger,
     ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
@@ -114,7 +114,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
     requests,
     blobs,
-    presigner,
+    secrets,
     uploads,
     worker,
     streams,

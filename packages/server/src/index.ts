@@ -4,5 +4,5 @@ export { createLogger, main } from './main.ts';
 export { toResult } from './prediction.ts';
 export type { Services } from './services.ts';
 export { readSettings, SETTINGS, type Settings, SettingsError } from './settings.ts';
+export type { KeyRecord, KeyStore } from './stores/contracts.ts';
 export { DATABASE_FILE, openS3, openStores, type Stores } from './stores/index.ts';
-export type { KeyRecord, KeyStore } from './stores/key-store.ts';

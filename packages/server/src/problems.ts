@@ -1,7 +1,7 @@
 import { AudioError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
-import { StoreUnavailableError } from './stores/unavailable.ts';
+import { StoreUnavailableError } from './stores/errors.ts';
 
 type Figures = Record<string, unknown>;
 

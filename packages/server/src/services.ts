@@ -4,14 +4,14 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
-import type { MakeBuckets } from './http/rate-limit.ts';
 import type { Metrics } from './operators/metrics.ts';
 import type { Uploads } from './recordings/uploads.ts';
 import type { RecordingWorker } from './recordings/worker.ts';
 import type { Settings } from './settings.ts';
-import type { BlobStore } from './stores/blob-store.ts';
-import type { RequestStore } from './stores/request-store.ts';
-import type { Presigner } from './stores/signing.ts';
+import type { BlobStore } from './stores/blobs.ts';
+import type { RequestStore } from './stores/contracts.ts';
+import type { Secrets } from './stores/signing.ts';
+import type { MakeBuckets } from './stores/sql/limits.ts';
 import type { Streams } from './streams/registry.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
@@ -29,7 +29,7 @@ export interface Services {
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
-  readonly presigner: Presigner;
+  readonly secrets: Secrets;
   readonly uploads: Uploads;
   readonly worker: RecordingWorker;
   readonly streams: Streams;

@@ -19,8 +19,8 @@ import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { longWav, wav } from '@undertone/testing/wav';
 import { Authenticator } from '../src/http/authenticator.ts';
 import { createLogger, DATABASE_FILE } from '../src/index.ts';
-import type { KeyLookup } from '../src/stores/key-store.ts';
-import { StoreUnavailableError } from '../src/stores/unavailable.ts';
+import type { KeyLookup } from '../src/stores/contracts.ts';
+import { StoreUnavailableError } from '../src/stores/errors.ts';
 
 const run = promisify(execFile);
 const file = wav({ seconds: 6, rate: 16_000 });
@@ -177,7 +177,7 @@ describe('while the key store is unavailable', () => {
   const clock = { ms: 0 };
   const keys = {
     lookUp,
-    noteUses: async () => Promise.reject(new StoreUnavailableError('its disk is full')),
+    recordLastUsed: async () => Promise.reject(new StoreUnavailableError('its disk is full')),
   };
   const authenticator = new Authenticator({
     keys: keys as never,

@@ -17,7 +17,7 @@ describe('several machines', () => {
   let apis: [ServerProcess, ServerProcess];
   let workers: [ServerProcess, ServerProcess];
   let databaseUrl: string;
-  let blobs: import('../src/stores/blob-store.ts').BlobStore;
+  let blobs: import('../src/stores/blobs.ts').BlobStore;
 
   before(async () => {
     Object.assign(process.env, S3_CREDENTIALS);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreUnavailableError } from '../../server/src/stores/unavailable.ts';
+import { StoreUnavailableError } from '../../server/src/stores/errors.ts';
 import { LONG_TIMEOUT_MS } from './timeouts.ts';
 
 /** Retries while the store is unavailable. */

@@ -17,7 +17,7 @@ export function addMigrate(program: Command): void {
     .addHelpText('after', MORE)
     .action(async () => {
       const url = requireDatabaseUrl();
-      const { migratePostgres } = await import('@undertone/server/shared-stores');
+      const { migratePostgres } = await import('@undertone/server/stores/postgres/migrate');
       try {
         const { from, to } = await migratePostgres(url);
         const what =

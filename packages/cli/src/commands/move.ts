@@ -32,7 +32,7 @@ export function addMove(program: Command): void {
           `There is no ${DATABASE_FILE} in ${dataDir}. Set the data folder with --data-dir.`,
         );
       }
-      const { moveToPostgres } = await import('@undertone/server/shared-stores');
+      const { moveToPostgres } = await import('@undertone/server/stores/postgres/move');
       try {
         const { keys, requests, unfinished } = await moveToPostgres({ dataDir, url });
         process.stdout.write(`Copied ${countOf(keys, 'key')} and ${countOf(requests, 'past request')}.\n`);

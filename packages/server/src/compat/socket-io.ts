@@ -7,7 +7,7 @@ import { rechecks } from '../http/auth.ts';
 import { requireModel, resultOf } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
-import type { Caller } from '../stores/key-store.ts';
+import type { Caller } from '../stores/contracts.ts';
 import { type StreamFailure, StreamSession } from '../streams/session.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';
 

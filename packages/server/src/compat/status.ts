@@ -1,7 +1,7 @@
 import type { StatusResult } from '@undertone/contract';
 import { ownRequest, requireOutcome } from '../recordings/requests.ts';
 import { detailsOf } from '../recordings/result.ts';
-import type { RequestStore } from '../stores/request-store.ts';
+import type { RequestStore } from '../stores/contracts.ts';
 
 const STATUS_NAMES = {
   uploading: 'initiated',

@@ -1,10 +1,10 @@
 import { API_KEY_HEADER, KEY_PROTOCOL_PREFIX } from '@undertone/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ProblemError, retryLater } from '../problems.ts';
-import type { Caller } from '../stores/key-store.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
+import type { Caller } from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
+import type { MakeBuckets } from '../stores/sql/limits.ts';
 import type { Authenticator } from './authenticator.ts';
-import type { MakeBuckets } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

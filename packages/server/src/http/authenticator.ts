@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Caller, KeyLookup, KeyStore } from '../stores/key-store.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
+import type { Caller, KeyLookup, KeyStore } from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
 
 interface AuthenticatorOptions {
   readonly keys: KeyStore;
@@ -69,7 +69,7 @@ export class Authenticator {
     const uses = new Map(this.#uses);
     this.#uses.clear();
     try {
-      await this.#keys.noteUses(uses);
+      await this.#keys.recordLastUsed(uses);
     } catch (error) {
       for (const [id, at] of uses) if (!this.#uses.has(id)) this.#uses.set(id, at);
       this.#logger.warn({ err: error }, 'could not record when keys were last used; will retry');

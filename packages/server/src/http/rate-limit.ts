@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../problems.ts';
+import type { Allowance, MakeBuckets } from '../stores/sql/limits.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -36,63 +37,4 @@ export function limitRates(app: FastifyInstance, perMinute: number, makeBuckets:
     requireAllowed(allowance);
   });
   app.decorate('countRequest', async (callerId) => requireAllowed(await buckets.take(callerId)));
-}
-
-export interface Allowance {
-  readonly allowed: boolean;
-  readonly limit: number;
-  /** Requests that would be allowed right now. */
-  readonly remaining: number;
-  /** Seconds until the bucket is full again. */
-  readonly resetSeconds: number;
-  /** Seconds until one more request is allowed. */
-  readonly retryAfterSeconds: number;
-}
-
-/** Takes one token; in memory, or where several processes share them. */
-export interface Buckets {
-  take(name: string): Allowance | Promise<Allowance>;
-}
-
-/** Keys have one limit and addresses that send wrong keys another. */
-export type MakeBuckets = (kind: 'key' | 'address', perMinute: number) => Buckets;
-
-/** Names can be addresses of anybody: the buckets longest unused are forgotten, which only fills them up again. */
-const MAX_BUCKETS = 10_000;
-
-/** One bucket of `perMinute` tokens for each name, refilled steadily: bursts are fine, the average is bounded. */
-export class TokenBuckets implements Buckets {
-  readonly #perMinute: number;
-  readonly #now: () => number;
-  readonly #buckets = new Map<string, { tokens: number; at: number }>();
-
-  constructor(perMinute: number, now: () => number = () => performance.now()) {
-    this.#perMinute = perMinute;
-    this.#now = now;
-  }
-
-  take(name: string): Allowance {
-    const now = this.#now();
-    const perSecond = this.#perMinute / 60;
-    const bucket = this.#buckets.get(name) ?? { tokens: this.#perMinute, at: now };
-    const refilled = Math.min(this.#perMinute, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
-    const allowed = refilled >= 1;
-    const tokens = allowed ? refilled - 1 : refilled;
-    this.#buckets.delete(name); // last in the map: the first is the one longest unused
-    this.#buckets.set(name, { tokens, at: now });
-    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value ?? name);
-    return toAllowance(allowed, tokens, this.#perMinute);
-  }
-}
-
-/** `tokens`: what is left. */
-export function toAllowance(allowed: boolean, tokens: number, perMinute: number): Allowance {
-  const perSecond = perMinute / 60;
-  return {
-    allowed,
-    limit: perMinute,
-    remaining: Math.floor(tokens),
-    resetSeconds: Math.ceil((perMinute - tokens) / perSecond),
-    retryAfterSeconds: Math.max(0, (1 - tokens) / perSecond),
-  };
 }

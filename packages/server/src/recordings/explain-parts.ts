@@ -1,11 +1,11 @@
 import { type CompleteBody, plainEtag } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { Part } from '../stores/request-store.ts';
+import type { Part } from '../stores/contracts.ts';
 
-/** More numbers than this make a sentence nobody reads; the lists beside it are whole. */
+/** Longer sentences are unreadable; the figures list all numbers. */
 const NUMBERS_IN_SENTENCE = 10;
 
-/** Why an upload cannot be completed: which parts never arrived, and which were named wrongly or not at all. */
+/** Why an upload cannot be completed: which parts are missing, and which have a wrong ETag or are not named. */
 export function explainParts(
   partCount: number,
   named: CompleteBody['parts'],
@@ -30,11 +30,9 @@ export function explainParts(
   ];
   const wrong_parts = [...new Set(wrong)].sort((a, b) => a - b);
   const sentences = [
-    missing.length > 0 ? `Never arrived: ${listed(missing)}.` : '',
-    wrong_parts.length > 0
-      ? `Not named, or with another ETag than they arrived with: ${listed(wrong_parts)}.`
-      : '',
-    `Send or name these of the ${partCount} parts and complete again; the upload stays open.`,
+    missing.length > 0 ? `Missing: ${listed(missing)}.` : '',
+    wrong_parts.length > 0 ? `Not named, or named with a wrong ETag: ${listed(wrong_parts)}.` : '',
+    `Send or name these parts (of ${partCount}) and complete again. The upload stays open.`,
   ];
   return new ProblemError('bad_request', sentences.filter(Boolean).join(' '), {
     figures: { missing_parts: missing, wrong_parts },

@@ -7,72 +7,76 @@ import {
   type SendQuery,
 } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, Idempotency, NewRequest, RequestStore } from '../stores/request-store.ts';
+import type { AsynchRequest, Idempotency, NewRequest, RequestStore } from '../stores/contracts.ts';
 
-/** A call that makes a request, as far as it matters for the request. */
-export interface Making {
+/** What a call says about the request it creates. */
+export interface CreateCommand {
   readonly owner: string;
   readonly method: string;
   readonly query: SendQuery & { readonly part_count?: number };
-  /** As it was sent. */
+  /** As the client sent it. */
   readonly idempotencyKey: string | undefined;
-  /** Of a whole recording in one call. */
+  /** For a whole recording in one call. */
   readonly uploadLeaseMs?: number;
 }
 
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * The request that a call asks for: a new one, or the one that the same call made before. file_name is asked for because
- * clients send it. Nothing needs it, so it is neither kept nor used.
+ * Creates a request, or finds the one that the same call created before. Clients send a file_name; nothing needs it, so it is
+ * not stored.
  */
-export async function makeRequest(
+export async function createRequest(
   requests: RequestStore,
-  making: Making,
+  command: CreateCommand,
 ): Promise<{ request: AsynchRequest; isNew: boolean }> {
-  const { owner, query, uploadLeaseMs } = making;
+  const { owner, query, uploadLeaseMs } = command;
   const request: NewRequest = {
     id: randomUUID(),
     owner,
     uploadId: randomUUID(),
     model: query.model ?? DEFAULT_MODEL,
-    intervalSeconds: stepOf(query),
+    intervalSeconds: intervalOf(query),
     channels: query.channels ?? 'mix',
     label: query.label ?? null,
     webhookUrl: query.webhook_url ?? null,
     partCount: query.part_count ?? 1,
     ...(uploadLeaseMs !== undefined && { uploadLeaseMs }),
   };
-  const idempotency = idempotencyOf(making);
+  const idempotency = idempotencyOf(command);
   if (idempotency === null) return { request: await requests.create(request), isNew: true };
-  const made = await requests.createOnce(request, idempotency);
-  if ('request' in made) return made;
-  if (made.inUse === 'other_query') {
+  const created = await requests.createOnce(request, idempotency);
+  if ('request' in created) return created;
+  if (created.inUse === 'other_query') {
     throw new ProblemError(
       'conflict',
       'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for each request.',
     );
   }
-  throw new ProblemError('conflict', 'The first call with this Idempotency-Key is still running.', {
-    figures: { retry_after_seconds: RETRY_AFTER_SECONDS },
-    headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-  });
+  throw new ProblemError(
+    'conflict',
+    `The first call with this Idempotency-Key is still running. Try again in ${RETRY_AFTER_SECONDS} seconds.`,
+    {
+      figures: { retry_after_seconds: RETRY_AFTER_SECONDS },
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    },
+  );
 }
 
-function stepOf({ interval, step }: SendQuery): number {
+function intervalOf({ interval, step }: SendQuery): number {
   if (interval !== undefined && step !== undefined && interval !== step) {
-    throw new ProblemError('bad_request', 'interval and step are two names of one thing. Send one of them.');
+    throw new ProblemError('bad_request', 'interval and step are the same setting. Send only one of them.');
   }
   return step ?? interval ?? INTERVAL_SECONDS.default;
 }
 
-/** Hashes: whatever a caller puts into the key or the query is compared, not kept. */
-function idempotencyOf({ idempotencyKey: key, method, query }: Making): Idempotency | null {
+/** Hashes: the caller's key and query are compared, not stored. */
+function idempotencyOf({ idempotencyKey: key, method, query }: CreateCommand): Idempotency | null {
   if (key === undefined) return null;
   if (key === '' || key.length > ASYNCH_LIMITS.maxIdempotencyKeyLength) {
     throw new ProblemError(
       'bad_request',
-      `${IDEMPOTENCY_KEY_HEADER} must have 1 to ${ASYNCH_LIMITS.maxIdempotencyKeyLength} characters; a UUID is a good one.`,
+      `${IDEMPOTENCY_KEY_HEADER} must have 1 to ${ASYNCH_LIMITS.maxIdempotencyKeyLength} characters. Use a UUID.`,
     );
   }
   const sorted = Object.entries(query).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -2,10 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
 import { ProblemError } from '../problems.ts';
-import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
-import type { AddedPart, Part, RequestStore, StorageLimits } from '../stores/request-store.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
-import { requireUploading } from './requests.ts';
+import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
+import {
+  type Completed,
+  checkLimits,
+  type LimitExceeded,
+  type Part,
+  type RequestStore,
+  type StorageLimits,
+  type StorageUsage,
+} from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
+import { notFound, requireUploading } from './requests.ts';
 
 /** A part that is arriving now. */
 interface Arrival {
@@ -13,15 +21,9 @@ interface Arrival {
   bytes: number;
 }
 
-interface Room {
-  readonly request: number;
-  readonly owner: number;
-  readonly usedBytes: number;
-}
-
-/** The bytes of a part, not read yet. */
+/** A part whose bytes have not been read yet. */
 export interface Incoming {
-  /** As announced; undefined when it was not. */
+  /** From Content-Length; undefined if there is none. */
   readonly length: number | undefined;
   open(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -34,11 +36,11 @@ interface ReceiverOptions {
   readonly storageLimit: number;
 }
 
-/** How bytes come into the store: within the limits, recorded when they are safe. */
+/** Receives parts within the storage limits and records them once they are safely stored. */
 export class PartReceiver {
   readonly #options: ReceiverOptions;
   readonly #limits: StorageLimits;
-  /** By request and part number: the limits count what arrives before it is recorded, each part once. */
+  /** By request and part number: the limits also count bytes that are not recorded yet, once for each part. */
   readonly #arriving = new Map<string, Map<number, Arrival>>();
 
   constructor(options: ReceiverOptions) {
@@ -46,7 +48,7 @@ export class PartReceiver {
     this.#limits = { maxRequestBytes: ASYNCH_LIMITS.maxFileBytes, maxOwnerBytes: options.storageLimit };
   }
 
-  /** Straight to its blob, hashed and counted on the way, recorded when it is safe. */
+  /** Streams a part to its blob, hashing and counting on the way, then records it. Two store calls. */
   async receive(
     requestId: string,
     number: number,
@@ -54,46 +56,60 @@ export class PartReceiver {
     expectedMd5: string | null = null,
   ): Promise<WrittenBlob> {
     const { requests, blobs, metrics } = this.#options;
-    requireUploading(await requests.find(requestId));
-    const name = `${number}-${randomUUID()}`;
+    const found = await requests.findWithUsage(requestId, number);
+    if (found === null) throw notFound();
+    requireUploading(found.request);
+    const blob = `${number}-${randomUUID()}`;
     const arrival = this.#begin(requestId, number);
     const { signal } = arrival.replaced;
-    let recording = false;
+    let isRecording = false;
     try {
       const { length } = incoming;
-      const room = await this.#room(requestId, number, length ?? 0);
-      const counted = this.#counted(incoming.open(signal), arrival, requestId, room);
-      const written = await blobs.write(requestId, name, counted, { length, signal });
+      this.#requireQuota(found.usage, length ?? 0);
+      const counted = this.#counted(incoming.open(signal), arrival, requestId, found.usage);
+      const written = await blobs.write(requestId, blob, counted, { length, signal });
       checkPart(written, expectedMd5);
-      recording = true;
-      await this.#record(requestId, { number, blob: name, ...written });
+      isRecording = true;
+      const answer = await requests.addPart(requestId, { number, blob, ...written }, this.#limits);
+      if (!answer.added) {
+        if (answer.why !== 'not_uploading') throw this.#limitProblem(answer);
+        requireUploading(answer.request);
+      } else if (answer.replaced !== null) {
+        await blobs.erase(requestId, answer.replaced).catch(() => undefined);
+      }
       metrics.partBytes.inc(written.bytes);
       return written;
     } catch (error) {
-      // A record whose writing was not confirmed may be there all the same; if it is not, the sweep finds the blob.
-      if (!recording || !(error instanceof StoreUnavailableError)) {
-        await blobs.erase(requestId, name).catch(() => undefined);
+      // An unconfirmed record may exist all the same. If it does not, the sweep finds the blob.
+      if (!isRecording || !(error instanceof StoreUnavailableError)) {
+        await blobs.erase(requestId, blob).catch(() => undefined);
       }
       signal.throwIfAborted();
-      // The folder goes away when the request is deleted meanwhile; then that is what happened.
-      if (!(error instanceof ProblemError)) requireUploading(await requests.find(requestId));
+      // If the request was deleted meanwhile, its folder is gone: then answer 404 rather than the file error.
+      if (!isRecording && !(error instanceof ProblemError)) requireUploading(await requests.find(requestId));
       throw error;
     } finally {
       this.#end(requestId, number, arrival);
     }
   }
 
-  /** Where parts do not pass through here, completing is when we learn of them, and when the limits are checked. */
-  async recordArrived(requestId: string): Promise<void> {
-    const { requests, blobs, metrics } = this.#options;
-    const parts = await blobs.arrived?.(requestId);
-    if (parts === undefined) return;
-    const answer = await requests.setParts(requestId, parts, this.#limits);
-    if (answer.added) metrics.partBytes.inc(parts.reduce((sum, { bytes }) => sum + bytes, 0));
-    else this.#refuse(answer);
+  /** `arrived`: parts that clients uploaded straight to the blob store. Only now are they checked against the limits. */
+  async complete(
+    requestId: string,
+    etags: ReadonlyMap<number, string>,
+    arrived: readonly Part[] | undefined,
+  ): Promise<Exclude<Completed, LimitExceeded>> {
+    const { requests, metrics } = this.#options;
+    const parts = arrived && { parts: arrived, limits: this.#limits };
+    const answer = await requests.complete(requestId, etags, parts);
+    if ('why' in answer) throw this.#limitProblem(answer);
+    if (arrived && (answer.queued || answer.request?.state === 'uploading')) {
+      metrics.partBytes.inc(arrived.reduce((sum, { bytes }) => sum + bytes, 0));
+    }
+    return answer;
   }
 
-  /** A part that is sent again while its first try still hangs: the newer one wins, and only it is counted. */
+  /** If a part is sent again while its first attempt hangs, the newer one wins, and only it is counted. */
   #begin(requestId: string, number: number): Arrival {
     const parts = this.#arriving.get(requestId) ?? new Map<number, Arrival>();
     parts
@@ -111,49 +127,29 @@ export class PartReceiver {
     if (parts.size === 0) this.#arriving.delete(requestId);
   }
 
-  async #room(requestId: string, number: number, announced: number): Promise<Room> {
-    const { bytesOfOtherParts, bytesOfOwner } = await this.#options.requests.usage(requestId, number);
-    const { maxRequestBytes, maxOwnerBytes } = this.#limits;
-    const room = {
-      request: maxRequestBytes - bytesOfOtherParts,
-      owner: maxOwnerBytes - bytesOfOwner,
-      usedBytes: bytesOfOwner,
-    };
-    this.#check(announced, room);
-    return room;
+  #requireQuota(usage: StorageUsage, arrivingBytes: number): void {
+    const exceeded = checkLimits(usage, arrivingBytes, this.#limits);
+    if (exceeded !== null) throw this.#limitProblem(exceeded);
   }
 
-  #check(arriving: number, { request, owner, usedBytes }: Room): void {
-    if (arriving > request) throw fileTooLarge();
-    if (arriving > owner) throw storageLimit(this.#limits.maxOwnerBytes, usedBytes);
-  }
-
-  async *#counted(bytes: AsyncIterable<Uint8Array>, arrival: Arrival, requestId: string, room: Room) {
+  async *#counted(
+    bytes: AsyncIterable<Uint8Array>,
+    arrival: Arrival,
+    requestId: string,
+    usage: StorageUsage,
+  ) {
     for await (const chunk of bytes) {
       arrival.bytes += chunk.length;
       const arriving = [...(this.#arriving.get(requestId)?.values() ?? [])];
-      this.#check(
-        arriving.reduce((sum, { bytes }) => sum + bytes, 0),
-        room,
-      );
+      const arrivingBytes = arriving.reduce((sum, { bytes }) => sum + bytes, 0);
+      this.#requireQuota(usage, arrivingBytes);
       yield chunk;
     }
   }
 
-  async #record(requestId: string, part: Part): Promise<void> {
-    const { requests, blobs } = this.#options;
-    const answer = await requests.addPart(requestId, part, this.#limits);
-    if (answer.added) {
-      if (answer.replaced !== null) await blobs.erase(requestId, answer.replaced).catch(() => undefined);
-    } else {
-      this.#refuse(answer);
-      requireUploading(await requests.find(requestId));
-    }
-  }
-
-  #refuse(answer: Exclude<AddedPart, { added: true }>): void {
-    if (answer.why === 'file_too_large') throw fileTooLarge();
-    if (answer.why === 'storage_limit') throw storageLimit(this.#limits.maxOwnerBytes, answer.usedBytes);
+  #limitProblem(answer: LimitExceeded): ProblemError {
+    if (answer.why === 'file_too_large') return fileTooLarge();
+    return storageLimit(this.#limits.maxOwnerBytes, answer.usedBytes);
   }
 }
 

@@ -1,6 +1,6 @@
 import { LIST_LIMIT, type ListQuery, type PendingResult, type RequestList } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, Outcome, RequestStore } from '../stores/request-store.ts';
+import type { AsynchRequest, Outcome, RequestStore } from '../stores/contracts.ts';
 import { answerOf } from './result.ts';
 
 /** Another key's request is a 404. */
@@ -77,7 +77,7 @@ function readCursor(cursor: string): { createdAt: number; id: string } {
   );
 }
 
-function requireLiving(request: AsynchRequest | null): AsynchRequest {
+export function requireLiving(request: AsynchRequest | null): AsynchRequest {
   if (request === null) throw notFound();
   if (request.state === 'expired') throw gone();
   return request;

@@ -11,8 +11,8 @@ import {
 } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
 import { resultOf } from '../prediction.ts';
-import type { BlobStore } from '../stores/blob-store.ts';
-import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/request-store.ts';
+import type { BlobStore } from '../stores/blobs.ts';
+import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/contracts.ts';
 
 export interface ClassifyDependencies {
   readonly requests: RequestStore;

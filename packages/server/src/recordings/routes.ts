@@ -27,7 +27,7 @@ import {
   SEND,
   WEBHOOK_SECRET,
 } from './describe.ts';
-import type { Making } from './new-request.ts';
+import type { CreateCommand } from './new-request.ts';
 import { listRequests, notFound, readPrediction } from './requests.ts';
 
 const { initiate, complete, upload, prediction, requests: requestsPath, part, webhookSecret } = ASYNCH_PATHS;
@@ -138,7 +138,7 @@ export function addCompleteRoute(
 
 /** In a scope of their own: they read the body as a stream. */
 const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { uploads, presigner } = services;
+  const { uploads, secrets } = services;
   leaveBodiesUnread(app);
 
   app.put(
@@ -148,7 +148,7 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
       const { request_id, part_number: partNumber } = request.params;
       const requestId = request_id.toLowerCase();
       const { expires, signature } = request.query;
-      const verdict = presigner.verify({ requestId, partNumber, expires }, signature);
+      const verdict = secrets.verify({ requestId, partNumber, expires }, signature);
       if (verdict !== 'ok') throw new ProblemError('forbidden', FORBIDDEN[verdict]);
       const md5 = request.headers['content-md5'] as string | undefined;
       const { etag } = await uploads.addPart(requestId, partNumber, request.raw, md5);
@@ -173,9 +173,9 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
 function parseCreate(
   request: FastifyRequest,
   method: string,
-  query: Making['query'],
+  query: CreateCommand['query'],
   { classifier, settings }: Services,
-): Making {
+): CreateCommand {
   requireModel(classifier, query.model);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;

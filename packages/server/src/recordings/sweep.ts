@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { BlobStore } from '../stores/blob-store.ts';
-import type { RequestStore } from '../stores/request-store.ts';
+import type { BlobStore } from '../stores/blobs.ts';
+import type { RequestStore } from '../stores/contracts.ts';
 
 const SWEEP_EVERY_MS = 60_000;
 /** Timers are not exact: a turn may be taken this much early. */

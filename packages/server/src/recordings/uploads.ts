@@ -11,12 +11,12 @@ import { announcedBytes, type BodyLimits, type BodyTimeouts, bodyStream, receive
 import { receiveFormFile } from '../http/form-file.ts';
 import type { Metrics } from '../operators/metrics.ts';
 import { ProblemError } from '../problems.ts';
-import type { BlobStore, WrittenBlob } from '../stores/blob-store.ts';
-import type { RequestStore } from '../stores/request-store.ts';
+import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
+import type { Part, RequestStore } from '../stores/contracts.ts';
 import { explainParts } from './explain-parts.ts';
-import { type Making, makeRequest } from './new-request.ts';
+import { type CreateCommand, createRequest } from './new-request.ts';
 import { type Incoming, PartReceiver } from './parts.ts';
-import { notFound, ownRequest } from './requests.ts';
+import { notFound, ownRequest, requireLiving } from './requests.ts';
 
 interface UploadOptions {
   readonly requests: RequestStore;
@@ -25,14 +25,14 @@ interface UploadOptions {
   readonly timeouts: { readonly part: BodyTimeouts; readonly recording: BodyTimeouts };
   /** Bytes that one key may have stored. */
   readonly storageLimit: number;
-  /** A recording is complete and waits for a worker. */
+  /** A recording is complete and ready for a worker. */
   readonly onQueued: () => void;
 }
 
-/** A whole recording in one call that says nothing for so long has broken off, or its server has. */
+/** A whole recording in one call whose lease is not renewed for this long was interrupted, or its server died. */
 const UPLOAD_LEASE_MS = 60_000;
 
-/** How a recording comes in: announced, part by part, completed; or all of it in one call. */
+/** Uploads: initiate, parts, complete; or a whole recording in one call. */
 export class Uploads {
   readonly #options: UploadOptions;
   readonly #receiver: PartReceiver;
@@ -42,9 +42,9 @@ export class Uploads {
     this.#receiver = new PartReceiver(options);
   }
 
-  async initiate(making: Making, baseUrl: string): Promise<InitiateResult> {
+  async initiate(command: CreateCommand, baseUrl: string): Promise<InitiateResult> {
     const { requests, blobs, metrics } = this.#options;
-    const { request, isNew } = await makeRequest(requests, making);
+    const { request, isNew } = await createRequest(requests, command);
     if (isNew) metrics.uploads.inc({ event: 'initiated' });
     return {
       request_id: request.id,
@@ -54,14 +54,14 @@ export class Uploads {
     };
   }
 
-  /** What has arrived, and where the rest goes. */
+  /** The parts that have arrived, and upload URLs for the others. */
   async resume(owner: string, requestId: string, baseUrl: string): Promise<UploadStatus> {
     const { requests, blobs } = this.#options;
     const request = await ownRequest(requests, requestId, owner);
     const uploading = request.state === 'uploading';
     const arrived = (uploading && (await blobs.arrived?.(request.id))) || (await requests.parts(request.id));
-    const there = new Set(arrived.map(({ number }) => number));
-    const missing = uploading ? numbersTo(request.partCount).filter((number) => !there.has(number)) : [];
+    const numbers = new Set(arrived.map(({ number }) => number));
+    const missing = uploading ? numbersTo(request.partCount).filter((number) => !numbers.has(number)) : [];
     return {
       request_id: request.id,
       upload_id: request.uploadId,
@@ -90,33 +90,33 @@ export class Uploads {
     return this.#receiver.receive(requestId, number, incoming, expected);
   }
 
-  /** uploading -> queued. Names the parts that are missing or wrong, and then leaves the upload open. */
+  /** uploading -> queued, in two store calls. If parts are missing or wrong, names them and leaves the upload open. */
   async complete(owner: string, { request_id, upload_id, parts }: CompleteBody): Promise<CompleteResult> {
-    const { requests } = this.#options;
+    const { requests, blobs } = this.#options;
     const found = await ownRequest(requests, request_id, owner);
     if (found.uploadId !== upload_id) {
       throw new ProblemError('not_found', 'The upload_id is not that of this request_id.');
     }
-    if (found.state === 'uploading') {
-      const etags = new Map(parts.map(({ PartNumber, ETag }) => [PartNumber, plainEtag(ETag)]));
-      await this.#receiver.recordArrived(found.id);
-      const contradictory = parts.some(({ PartNumber, ETag }) => etags.get(PartNumber) !== plainEtag(ETag));
-      if (!contradictory) await this.#queue(found.id, etags);
-    }
-    const { id, state } = await ownRequest(requests, found.id, owner);
-    if (state === 'uploading') throw explainParts(found.partCount, parts, await requests.parts(id));
+    if (found.state !== 'uploading') return { request_id: found.id, status: found.state };
+    const etags = new Map(parts.map(({ PartNumber, ETag }) => [PartNumber, plainEtag(ETag)]));
+    const isContradictory = parts.some(({ PartNumber, ETag }) => etags.get(PartNumber) !== plainEtag(ETag));
+    const arrived = await blobs.arrived?.(found.id);
+    // An empty map completes nothing; the answer then has the parts.
+    const answer = await this.#queue(found.id, isContradictory ? new Map() : etags, arrived);
+    const { id, state } = requireLiving(answer.request);
+    if (state === 'uploading') throw explainParts(found.partCount, parts, answer.parts);
     return { request_id: id, status: state };
   }
 
-  /** A whole recording in one call. Nothing is kept of one that breaks off. */
-  async send(making: Making, body: IncomingMessage): Promise<CompleteResult> {
+  /** A whole recording in one call. An interrupted one leaves nothing behind. */
+  async send(command: CreateCommand, body: IncomingMessage): Promise<CompleteResult> {
     const { requests, blobs, metrics } = this.#options;
     const limits = { ...this.#options.timeouts.recording, maxBytes: ASYNCH_LIMITS.maxFileBytes };
     const incoming = recordingIn(body, limits);
-    const made = await makeRequest(requests, { ...making, uploadLeaseMs: UPLOAD_LEASE_MS });
-    const { id, state } = made.request;
-    if (!made.isNew) {
-      // Many clients read the answer only when they have sent everything.
+    const { request, isNew } = await createRequest(requests, { ...command, uploadLeaseMs: UPLOAD_LEASE_MS });
+    const { id, state } = request;
+    if (!isNew) {
+      // Many clients read the answer only after sending everything.
       await receiveBody(body, limits, () => undefined);
       return { request_id: id, status: state };
     }
@@ -126,12 +126,12 @@ export class Uploads {
     }, UPLOAD_LEASE_MS / 4);
     try {
       const { etag } = await this.#receiver.receive(id, 1, incoming);
-      if (!(await this.#queue(id, new Map([[1, etag]])))) throw notFound();
+      if (!(await this.#queue(id, new Map([[1, etag]]))).queued) throw notFound();
       return { request_id: id, status: 'queued' };
     } catch (error) {
-      // What cannot be erased now is erased by the sweep when the lease has run out.
+      // What cannot be erased now is erased by the sweep once the lease has expired.
       const erase = async () => {
-        await requests.delete(id, making.owner);
+        await requests.delete(id, command.owner);
         await blobs.eraseGroup(id);
       };
       await erase().catch(() => undefined);
@@ -141,19 +141,20 @@ export class Uploads {
     }
   }
 
-  async #queue(requestId: string, etags: ReadonlyMap<number, string>): Promise<boolean> {
-    const { requests, metrics, onQueued } = this.#options;
-    if (!(await requests.complete(requestId, etags))) return false;
-    metrics.uploads.inc({ event: 'completed' });
-    onQueued();
-    return true;
+  async #queue(requestId: string, etags: ReadonlyMap<number, string>, arrived?: readonly Part[]) {
+    const answer = await this.#receiver.complete(requestId, etags, arrived);
+    if (answer.queued) {
+      this.#options.metrics.uploads.inc({ event: 'completed' });
+      this.#options.onQueued();
+    }
+    return answer;
   }
 }
 
-/** The other parts of a form, their headers and boundaries. */
+/** The other fields of a form, headers and boundaries. */
 const FORM_OVERHEAD_BYTES = 64 * 1024;
 
-/** The body as it is, or the part named file of a form. */
+/** The raw body, or the field named file of a form. */
 function recordingIn(body: IncomingMessage, limits: BodyLimits): Incoming {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = body.headers;
   if (encoding !== 'identity' || /^application\/json\b/i.test(type)) {
@@ -166,7 +167,7 @@ function recordingIn(body: IncomingMessage, limits: BodyLimits): Incoming {
     return { length: announcedBytes(body), open: (signal) => bodyStream(body, limits, signal) };
   }
   const maxBytes = limits.maxBytes + FORM_OVERHEAD_BYTES;
-  // How much of a form is the file nobody knows beforehand.
+  // The size of the file within a form is not known beforehand.
   return {
     length: undefined,
     open: (signal) => bodyStream(body, { ...limits, maxBytes }, signal, receiveFormFile),
@@ -180,7 +181,7 @@ function numbersTo(count: number): number[] {
 function readContentMd5(header: string): string {
   const bytes = Buffer.from(header, 'base64');
   if (bytes.length !== 16) {
-    throw new ProblemError('bad_request', 'Content-MD5 must be the base64 of the 16 bytes of an MD5.');
+    throw new ProblemError('bad_request', 'Content-MD5 must be the base64 encoding of a 16-byte MD5.');
   }
   return bytes.toString('hex');
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Claim } from '../stores/request-store.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
+import type { Claim } from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
 import { type ClassifyDependencies, classifyRequest } from './result.ts';
 
 export interface WorkerTimes {

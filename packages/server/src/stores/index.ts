@@ -1,62 +1,43 @@
-// Which implementation of each store is used. Without the rest of the server: the command line needs no more.
+// Opens the stores that the settings name. Imports nothing else of the server: the command line needs no more.
 import { join } from 'node:path';
 import { SETTINGS, type Settings } from '../settings.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore } from './blobs.ts';
+import type { SqlStores } from './contracts.ts';
 import { FileBlobStore } from './files/blobs.ts';
-import type { KeyStore } from './key-store.ts';
-import type { PostgresStores } from './postgres/stores.ts';
-import type { RequestStore } from './request-store.ts';
+import type { SharedStores } from './postgres/stores.ts';
 import type { S3BlobStore } from './s3/blobs.ts';
-import { Presigner } from './signing.ts';
-import { DATABASE_FILE } from './sqlite/database.ts';
-import { openLocalStores } from './sqlite/local-stores.ts';
+import { Secrets } from './signing.ts';
+import { openSqliteStores } from './sqlite/database.ts';
+import { DATABASE_FILE } from './sqlite/open.ts';
 import { openThreadedStores } from './sqlite/threaded-stores.ts';
-import type { WebhookStore } from './webhook-store.ts';
 
 export { DATABASE_FILE };
 
-export interface Stores {
-  readonly requests: RequestStore;
-  readonly keys: KeyStore;
-  readonly webhooks: WebhookStore;
+export interface Stores extends SqlStores {
   readonly blobs: BlobStore;
-  readonly presigner: Presigner;
+  readonly secrets: Secrets;
   /** Where keys are kept, in words. */
   readonly place: string;
-  /** What only several processes need; see `PostgresStores`. */
-  readonly shared?: Pick<PostgresStores, 'listen' | 'takeTurn' | 'makeBuckets'>;
-  close(): Promise<void>;
+  /** Only with PostgreSQL. */
+  readonly shared?: SharedStores;
 }
 
-type StoreSettings = Pick<Settings, 'dataDir'> &
-  Partial<
-    Pick<
-      Settings,
-      | 'databaseUrl'
-      | 'secret'
-      | 's3Bucket'
-      | 's3Endpoint'
-      | 's3PublicEndpoint'
-      | 's3Region'
-      | 's3Prefix'
-      | 's3Addressing'
-    >
-  >;
+type StoreSettings = Pick<Settings, 'dataDir'> & Partial<Settings>;
 
 interface StoreOptions {
-  /** `thread`: the server, whose main thread waits for no disk. `local`: commands, and tests with a clock of their own. */
+  /** Where SQLite runs. `thread`: the server, whose main thread never waits for a disk. `local`: commands, and tests with a clock. */
   readonly kind: 'thread' | 'local';
   readonly now?: () => number;
   /** Longer in tests that are not about it. */
   readonly answerMs?: number | undefined;
-  /** Why the store's thread stopped; it is started again. */
+  /** Why the store thread stopped. It is restarted. */
   readonly onThreadError?: (error: Error) => void;
 }
 
 export async function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
   const { dataDir } = settings;
   await using opened = new AsyncDisposableStack();
-  const { presigner, close, ...rows } = await (settings.databaseUrl
+  const { secrets, close, ...rows } = await (settings.databaseUrl
     ? openPostgres(settings.databaseUrl, settings, options)
     : openEmbedded(settings, options));
   opened.defer(close);
@@ -66,10 +47,10 @@ export async function openStores(settings: StoreSettings, options: StoreOptions)
     opened.defer(() => store.close());
     blobs = store;
   } else {
-    blobs = new FileBlobStore(join(dataDir, 'uploads'), presigner);
+    blobs = new FileBlobStore(join(dataDir, 'uploads'), secrets);
   }
   const closing = opened.move();
-  return { ...rows, presigner, blobs, close: () => closing.disposeAsync() };
+  return { ...rows, secrets, blobs, close: () => closing.disposeAsync() };
 }
 
 type Rows = Omit<Stores, 'blobs'>;
@@ -81,12 +62,12 @@ async function openEmbedded(
   const stores =
     kind === 'thread'
       ? await openThreadedStores({ dataDir, answerMs, ...(onThreadError && { onThreadError }) })
-      : await openLocalStores({ dataDir, answerMs, ...(now && { now }) });
-  const presigner = secret ? Presigner.of(secret, now) : await Presigner.open(dataDir, now);
-  return { ...stores, presigner, place: join(dataDir, DATABASE_FILE) };
+      : await openSqliteStores({ dataDir, answerMs, ...(now && { now }) });
+  const secrets = secret ? Secrets.of(secret, now) : await Secrets.open(dataDir, now);
+  return { ...stores, secrets, place: join(dataDir, DATABASE_FILE) };
 }
 
-/** Loaded only where it is used, as S3 is: one process on one machine needs neither. */
+/** Loaded on demand, as S3 is: one process on one machine needs neither. */
 async function openPostgres(
   url: string,
   { secret }: StoreSettings,
@@ -94,12 +75,12 @@ async function openPostgres(
 ): Promise<Rows> {
   const { openPostgresStores } = await import('./postgres/stores.ts');
   const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now, answerMs });
-  const presigner = secret ? Presigner.of(secret, now) : new Presigner(await stores.secret(), now);
-  return { requests, keys, webhooks, close, presigner, shared: stores, place: 'the PostgreSQL database' };
+  const secrets = secret ? Secrets.of(secret, now) : new Secrets(await stores.secret(), now);
+  return { requests, keys, webhooks, close, secrets, shared: stores, place: 'the PostgreSQL database' };
 }
 
 export async function openS3(
-  settings: Omit<StoreSettings, 'dataDir'>,
+  settings: Partial<Settings>,
   { now, answerMs }: Pick<StoreOptions, 'now' | 'answerMs'> = {},
 ): Promise<S3BlobStore> {
   const { S3BlobStore } = await import('./s3/blobs.ts');

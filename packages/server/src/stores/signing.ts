@@ -3,16 +3,16 @@ import { chmod, link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ASYNCH_PATHS, PATHS } from '@undertone/contract';
-import type { PartUrl, UploadTarget } from './blob-store.ts';
-import { asUnavailable } from './files/errors.ts';
+import type { PartUrl, UploadTarget } from './blobs.ts';
+import { fromDisk } from './errors.ts';
 
 const PART_PATH = PATHS.asynch + ASYNCH_PATHS.part;
 
 export const SECRET_FILE = 'presign.key';
 const SECRET_BYTES = 32;
 
-/** Signing ten thousand URLs at one go would hold the event loop too long. */
-const SIGNED_AT_ONCE = 500;
+/** Signing ten thousand URLs in one turn would block the event loop. */
+const SIGNED_PER_TURN = 500;
 
 export interface SignedPart {
   readonly requestId: string;
@@ -22,10 +22,12 @@ export interface SignedPart {
 }
 
 /**
- * URLs that let whoever has them send one part of one request until a moment, and nothing else: all three are signed. They
- * need no key, so that a key need not travel to wherever the bytes come from.
+ * The secret of this installation. It signs upload URLs and derives other secrets, such as those for webhooks.
+ *
+ * An upload URL permits one part of one request until it expires, and nothing else: all three are signed. It works without an
+ * API key, so the key stays with the caller that asked for the URL.
  */
-export class Presigner {
+export class Secrets {
   readonly #secret: Buffer;
   readonly #now: () => number;
 
@@ -34,21 +36,21 @@ export class Presigner {
     this.#now = now;
   }
 
-  /** With what an operator chose, the same in every process. */
-  static of(secret: string, now: () => number = Date.now): Presigner {
-    return new Presigner(createHash('sha256').update(secret).digest(), now);
+  /** From SERVICE_SECRET, the same in every process. */
+  static of(secret: string, now: () => number = Date.now): Secrets {
+    return new Secrets(createHash('sha256').update(secret).digest(), now);
   }
 
-  /** With the secret of this installation, which is made at its first start. */
-  static async open(dataDir: string, now: () => number = Date.now): Promise<Presigner> {
+  /** From a file in the data folder, which the first start creates. */
+  static async open(dataDir: string, now: () => number = Date.now): Promise<Secrets> {
     try {
-      return new Presigner(await readSecret(join(dataDir, SECRET_FILE)), now);
+      return new Secrets(await readSecret(join(dataDir, SECRET_FILE)), now);
     } catch (error) {
-      throw asUnavailable(error);
+      throw fromDisk(error);
     }
   }
 
-  /** A secret of its own for one purpose, always the same: nobody can tell one from another, or find this one out. */
+  /** A secret for one purpose, always the same. Irreversible (HMAC). */
   derive(purpose: string): Buffer {
     return createHmac('sha256', this.#secret).update(`derive ${purpose}`).digest();
   }
@@ -63,7 +65,7 @@ export class Presigner {
         part_number: partNumber,
         url: `${baseUrl}${path}?expires=${expires}&signature=${signature}`,
       });
-      if (urls.length % SIGNED_AT_ONCE === 0) await nextTurn();
+      if (urls.length % SIGNED_PER_TURN === 0) await nextTurn();
     }
     return urls;
   }
@@ -83,16 +85,16 @@ export class Presigner {
 }
 
 async function readSecret(path: string): Promise<Buffer> {
-  const secret = (await readIfThere(path)) ?? (await makeSecret(path));
+  const secret = (await readIfExists(path)) ?? (await makeSecret(path));
   if (secret.length !== SECRET_BYTES) {
     throw new Error(
-      `${path} is damaged. Delete it and start again; unfinished uploads will have to begin again.`,
+      `${path} is damaged. Delete it and restart; unfinished uploads have to be started again.`,
     );
   }
   return secret;
 }
 
-/** Appears under its name only when it is whole, and never takes the place of one that another process made. */
+/** The file appears only when complete, and never replaces one that another process made. */
 async function makeSecret(path: string): Promise<Buffer> {
   const draft = `${path}.${randomUUID()}`;
   const file = await open(draft, 'wx', 0o600);
@@ -109,7 +111,7 @@ async function makeSecret(path: string): Promise<Buffer> {
   return readFile(path);
 }
 
-async function readIfThere(path: string): Promise<Buffer | null> {
+async function readIfExists(path: string): Promise<Buffer | null> {
   try {
     await chmod(path, 0o600);
     return await readFile(path);

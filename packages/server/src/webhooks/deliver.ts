@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_RETRY_SECONDS } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Metrics } from '../operators/metrics.ts';
-import type { Presigner } from '../stores/signing.ts';
-import { StoreUnavailableError } from '../stores/unavailable.ts';
-import type { Webhook, WebhookStore } from '../stores/webhook-store.ts';
+import type { Webhook, WebhookStore } from '../stores/contracts.ts';
+import { StoreUnavailableError } from '../stores/errors.ts';
+import type { Secrets } from '../stores/signing.ts';
 import { checkedLookup, DeliveryError, type Resolve, requireWebhookUrl } from './address.ts';
 import { bodyOf, formatSecret, signatureHeaders } from './sign.ts';
 
@@ -32,7 +32,7 @@ const MAX_CONCURRENT = 32;
 
 interface WebhooksOptions {
   readonly store: WebhookStore;
-  readonly presigner: Presigner;
+  readonly secrets: Secrets;
   readonly allowPrivate: boolean;
   readonly metrics: Metrics;
   readonly logger: FastifyBaseLogger;
@@ -139,7 +139,7 @@ export class Webhooks {
   }
 
   #secret(owner: string): Buffer {
-    return this.#options.presigner.derive(`webhooks of ${owner}`);
+    return this.#options.secrets.derive(`webhooks of ${owner}`);
   }
 }
 

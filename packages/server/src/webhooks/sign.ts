@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { WebhookEvent } from '@undertone/contract';
-import type { Webhook } from '../stores/webhook-store.ts';
+import type { Webhook } from '../stores/contracts.ts';
 
 /** The signing secret of an owner, in the form that receivers are given. */
 export function formatSecret(secret: Buffer): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { TokenBuckets } from '../../src/http/rate-limit.ts';
+import { TokenBuckets } from '../../src/stores/sql/limits.ts';
 
 test('no interval allows more than the burst plus its share of the rate', () => {
   const steps = fc.array(fc.nat(5_000), { minLength: 1, maxLength: 300 });

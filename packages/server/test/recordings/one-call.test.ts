@@ -96,7 +96,7 @@ describe('a whole recording in one call', () => {
     await problemOf(await post(recording, {}, '?model=6emotions'), 'unknown_model');
     await problemOf(await post(recording, {}, `?label=${'x'.repeat(101)}`), 'bad_request');
     const both = await problemOf(await post(recording, {}, '?step=3&interval=4'), 'bad_request');
-    assert.match(both.detail, /two names/);
+    assert.match(both.detail, /same setting/);
   });
 
   test('a body that is not a recording is refused and not stored', async () => {

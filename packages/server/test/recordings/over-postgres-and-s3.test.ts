@@ -21,6 +21,7 @@ runOver(async () => ({
 const loaded = Promise.withResolvers<void>();
 test('the suites are loaded', () => loaded.promise);
 await import('./uploads.test.ts');
+await import('./store-calls.test.ts');
 await import('./processing.test.ts');
 await import('../compat/second-generation.test.ts');
 loaded.resolve();

@@ -1,17 +1,17 @@
-// What every BlobStore must do, whatever it keeps recordings in.
+// Tests for every BlobStore.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { BlobStore, WriteOptions } from '../../src/stores/blob-store.ts';
+import type { BlobStore, WriteOptions } from '../../src/stores/blobs.ts';
 
-/** One way to keep recordings. */
+/** A BlobStore implementation. */
 export interface BlobsFactory {
   readonly name: string;
   make(): Promise<TestBlobs>;
 }
 
 export interface TestBlobs {
-  /** May be called again: another process on the same store. */
+  /** Each call is another process on the same store. */
   open(): Promise<BlobStore>;
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
     }
     const names = async (group: string) => (await other.list(group)).map(({ name }) => name);
 
-    test('what was written is read back by another process, byte for byte, and its MD5 is told', async () => {
+    test('another process reads back exactly what was written, and the ETag is its MD5', async () => {
       const chunks = [randomBytes(1), randomBytes(300_000), Buffer.alloc(0), randomBytes(70_000)];
       const whole = Buffer.concat(chunks);
       const written = await store.write('g', '1-a', from(...chunks), { length: whole.length });
@@ -60,7 +60,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.ok(Math.abs((info?.modifiedAt ?? 0) - Date.now()) < 60_000);
     });
 
-    test('a stretch of a blob can be read', async () => {
+    test('a range of a blob can be read', async () => {
       const bytes = randomBytes(600_000);
       await store.write('g', '1-a', from(bytes));
       for (const [start, end] of [
@@ -80,7 +80,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.deepEqual(await read('g', '1-a', { end: 10 }), bytes.subarray(0, 10));
     });
 
-    test('a reader that stops early holds nothing up', async () => {
+    test('a reader that stops early releases the blob', async () => {
       await store.write('g', '1-a', from(randomBytes(600_000)));
       for await (const chunk of other.read('g', '1-a')) {
         assert.ok(chunk.length < 600_000);
@@ -90,7 +90,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       await assert.rejects(read('g', '1-a'));
     });
 
-    describe('nothing is left, and nothing can be read, of bytes that', () => {
+    describe('nothing is stored when the bytes', () => {
       async function breaks(
         bytes: AsyncIterable<Uint8Array>,
         expected: RegExp,
@@ -101,21 +101,21 @@ export function blobStoreSuite(factory: BlobsFactory): void {
         assert.deepEqual(await names('g'), []);
       }
 
-      test('break off', () =>
+      test('are interrupted', () =>
         breaks(
           (async function* () {
             yield randomBytes(100_000);
-            throw new Error('the sender hung up');
+            throw new Error('the client disconnected');
           })(),
-          /hung up/,
+          /disconnected/,
         ));
 
-      test('end before or after what was announced', async () => {
+      test('are fewer or more than announced', async () => {
         await breaks(from(randomBytes(9)), /10 bytes/, { length: 10 });
         await breaks(from(randomBytes(11)), /10 bytes/, { length: 10 });
       });
 
-      test('are not wanted any more, even when no more of them come', async () => {
+      test('are cancelled, even while the source hangs', async () => {
         const stop = new AbortController();
         let askedAgain = () => {};
         const asked = new Promise<void>((resolve) => {
@@ -134,7 +134,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       });
     });
 
-    test('a source is told that no more of it is wanted', async () => {
+    test('cancelling a write closes its source', async () => {
       let told = false;
       const bytes = (async function* () {
         try {
@@ -150,7 +150,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.equal(told, true);
     });
 
-    test('while a blob is written it cannot be read', async () => {
+    test('a blob cannot be read before it is complete', async () => {
       const bytes = (async function* () {
         yield randomBytes(10);
         await assert.rejects(read('g', '1-a'));
@@ -159,7 +159,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.deepEqual(await names('g'), ['1-a']);
     });
 
-    test('a group can be erased while a blob of it is written', async () => {
+    test('a group can be erased while one of its blobs is being written', async () => {
       const bytes = (async function* () {
         yield randomBytes(10);
         await other.eraseGroup('g');
@@ -171,7 +171,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.deepEqual(await store.groups(), []);
     });
 
-    test('erasing leaves nothing, and erasing nothing is harmless', async () => {
+    test('erasing removes everything, and erasing twice is harmless', async () => {
       await store.write('g', '1-a', from(Buffer.from('1')));
       await store.write('g', '2-b', from(Buffer.from('2')));
       await store.write('h', '1-c', from(Buffer.from('3')));
@@ -185,7 +185,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.deepEqual(await store.groups(), ['h']);
     });
 
-    test('names that lead elsewhere are refused', async () => {
+    test('unsafe names are rejected', async () => {
       for (const bad of ['..', '.', '', 'a/b', '../x', '/etc/passwd', '\0', 'a\\..\\b']) {
         await assert.rejects(store.write(bad, 'x', from()));
         await assert.rejects(store.write('g', bad, from()));
@@ -196,7 +196,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.deepEqual(await store.groups(), []);
     });
 
-    test('every part that is asked for has a URL of its own', async () => {
+    test('each requested part has its own URL', async () => {
       const request = { id: 'g', expiresAt: Date.now() + 60_000, baseUrl: 'http://host:1/base' };
       const urls = await store.uploadUrls(request, [2, 3, 7]);
       assert.deepEqual(
@@ -206,7 +206,7 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       assert.equal(new Set(urls.map(({ url }) => new URL(url).href)).size, 3);
     });
 
-    test('says that it can be written to, and leaves no trace of having tried', async () => {
+    test('the write check succeeds and leaves nothing behind', async () => {
       await store.checkWritable();
       assert.deepEqual(await store.groups(), []);
     });

@@ -8,10 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '@undertone/testing/eventually';
 import { mountSmallDisk } from '@undertone/testing/small-disk';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
-import { DATABASE_FILE } from '../../src/stores/sqlite/database.ts';
-import { openLocalStores, type Stores } from '../../src/stores/sqlite/local-stores.ts';
+import type { SqlStores } from '../../src/stores/contracts.ts';
+import { StoreUnavailableError } from '../../src/stores/errors.ts';
+import { openSqliteStores } from '../../src/stores/sqlite/database.ts';
+import { DATABASE_FILE } from '../../src/stores/sqlite/open.ts';
 import { openThreadedStores } from '../../src/stores/sqlite/threaded-stores.ts';
-import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { ThreadControls, tempDir } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 100 };
@@ -20,12 +21,12 @@ function isUnavailable(words: RegExp): (error: unknown) => boolean {
   return (error) => error instanceof StoreUnavailableError && words.test(error.reason);
 }
 
-async function uploading({ requests }: Stores, id: string = randomUUID()): Promise<string> {
+async function uploading({ requests }: SqlStores, id: string = randomUUID()): Promise<string> {
   await requests.create({ id, owner: 'o', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 });
   return id;
 }
 
-async function queued(stores: Stores): Promise<string> {
+async function queued(stores: SqlStores): Promise<string> {
   const id = await uploading(stores);
   await stores.requests.addPart(id, { number: 1, blob: '1-b', etag: 'e', bytes: 1 }, LIMITS);
   await stores.requests.complete(id, new Map([[1, 'e']]));
@@ -33,11 +34,11 @@ async function queued(stores: Stores): Promise<string> {
 }
 
 for (const [name, open] of [
-  ['here', (dataDir: string) => openLocalStores({ dataDir })],
+  ['on the calling thread', (dataDir: string) => openSqliteStores({ dataDir })],
   ['on its thread', (dataDir: string) => openThreadedStores({ dataDir, answerMs: SHORT_TIMEOUT_MS })],
 ] as const) {
   describe(`the database ${name}`, () => {
-    test('while another program has it locked, answers what can be read, refuses writes, and then works again', async () => {
+    test('while another program has it locked, answers reads, rejects writes, then recovers', async () => {
       const dataDir = await tempDir();
       const stores = await open(dataDir);
       after(() => stores.close());
@@ -54,14 +55,17 @@ for (const [name, open] of [
         requests.checkWritable(),
         requests.delete(id, 'o'),
         requests.expire(),
-        keys.noteUses(new Map([['x', 1]])),
+        keys.recordLastUsed(new Map([['x', 1]])),
         keys.create('phone'),
       ].map((write) => assert.rejects(write, isUnavailable(/locked by another program/)));
       assert.equal((await requests.find(id))?.state, 'queued');
       assert.deepEqual(await requests.countByState(), { queued: 1 });
       assert.equal((await keys.lookUp(key)).state, 'active');
       await Promise.all(writes);
-      assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'nobody waits for the end of the lock');
+      assert.ok(
+        performance.now() - start < 3 * SHORT_TIMEOUT_MS,
+        'no call waits for the lock to be released',
+      );
       const started = await open(dataDir);
       assert.equal((await started.requests.find(id))?.state, 'queued', 'another server can start');
       await started.close();
@@ -72,7 +76,7 @@ for (const [name, open] of [
       await requests.checkWritable();
     });
 
-    test('while it is locked for a moment, only waits', async () => {
+    test('while it is locked briefly, waits', async () => {
       const dataDir = await tempDir();
       const stores = await open(dataDir);
       after(() => stores.close());
@@ -85,7 +89,7 @@ for (const [name, open] of [
       assert.equal((await stores.requests.find(await created))?.state, 'uploading');
     });
 
-    test('on a disk that is full, answers what can be read, refuses writes, and then works again', async () => {
+    test('on a full disk, answers reads, rejects writes, then recovers', async () => {
       const dataDir = await tempDir();
       const disk = mountSmallDisk(dataDir);
       assert.ok(disk, 'run the tests as root: this one mounts a small disk');
@@ -118,25 +122,28 @@ for (const [name, open] of [
   });
 }
 
-test('an error of ours is not taken for a store that is away, and keeps its name and words', async () => {
-  for (const open of [openLocalStores, openThreadedStores]) {
+test('a bug is not reported as an unavailable store, and keeps its name and message', async () => {
+  for (const open of [openSqliteStores, openThreadedStores]) {
     const stores = await open({ dataDir: await tempDir(), answerMs: LONG_TIMEOUT_MS });
     after(() => stores.close());
     await uploading(stores, 'twice');
     await assert.rejects(uploading(stores, 'twice'), { name: 'Error', message: /UNIQUE constraint failed/ });
     await assert.rejects(stores.keys.lookUp(null as unknown as string), { name: 'TypeError' });
-    await assert.rejects(stores.keys.noteUses(new Map([['x', {} as unknown as number]])));
-    await stores.keys.noteUses(new Map([['x', 1]]));
+    // In the middle of a transaction, which is rolled back: the next one works.
+    const part = { number: 1, blob: 'b', etag: 'e', bytes: 1 };
+    const noBlob = { ...part, blob: null as unknown as string };
+    await assert.rejects(stores.requests.addPart('twice', noBlob, LIMITS), /NOT NULL constraint failed/);
+    assert.deepEqual(await stores.requests.addPart('twice', part, LIMITS), { added: true, replaced: null });
   }
 });
 
-test('a folder that cannot be written to is refused at the start, in words', async () => {
+test('a read-only folder is rejected at start with a clear reason', async () => {
   const dataDir = await tempDir();
   const disk = mountSmallDisk(dataDir);
   assert.ok(disk, 'run the tests as root: this one mounts a small disk');
   try {
     disk.protect(true);
-    for (const open of [openLocalStores, openThreadedStores]) {
+    for (const open of [openSqliteStores, openThreadedStores]) {
       await assert.rejects(open({ dataDir }), isUnavailable(/cannot be written to/));
     }
   } finally {
@@ -144,8 +151,8 @@ test('a folder that cannot be written to is refused at the start, in words', asy
   }
 });
 
-test('unless told otherwise, a write to a locked database is refused within a second', async () => {
-  for (const open of [openLocalStores, openThreadedStores]) {
+test('by default, a write to a locked database is rejected within a second', async () => {
+  for (const open of [openSqliteStores, openThreadedStores]) {
     const dataDir = await tempDir();
     const stores = await open({ dataDir });
     after(() => stores.close());
@@ -158,7 +165,7 @@ test('unless told otherwise, a write to a locked database is refused within a se
       took.push(performance.now() - start);
     }
     other.close();
-    // The quickest: a machine that stalls for a moment is not the store.
+    // The fastest of three: the machine itself may stall for a moment.
     assert.ok(Math.min(...took) < 1_000, `refused after ${took} ms`);
   }
 });
@@ -166,7 +173,7 @@ test('unless told otherwise, a write to a locked database is refused within a se
 describe('the store thread', () => {
   let controls: ThreadControls;
   let dataDir: string;
-  let stores: Stores;
+  let stores: SqlStores;
   let errors: Error[];
 
   beforeEach(async () => {
@@ -183,15 +190,15 @@ describe('the store thread', () => {
   });
   afterEach(() => stores.close());
 
-  test('that is killed in the middle of a call fails that call alone, and another one takes its place', async () => {
+  test('that is killed during calls fails only those calls, and is replaced', async () => {
     const id = await queued(stores);
     controls.hang();
     const calls = [stores.requests.checkWritable(), stores.requests.find(id), stores.keys.isEmpty()];
     const rejected = calls.map((call) => assert.rejects(call, isUnavailable(/database was closed/)));
     await controls.threads[0]?.terminate();
     await Promise.all(rejected);
-    controls.goOn();
-    await assert.rejects(stores.requests.find(id), isUnavailable(/being opened again/));
+    controls.resume();
+    await assert.rejects(stores.requests.find(id), isUnavailable(/being reopened/));
     assert.equal((await eventually(() => stores.requests.find(id)))?.state, 'queued');
     assert.equal(controls.threads.length, 2);
     assert.equal(errors.length, 1);
@@ -202,7 +209,7 @@ describe('the store thread', () => {
     assert.equal(controls.threads.length, 5);
   });
 
-  test('that cannot open the database again tries until it can', async () => {
+  test('that cannot reopen the database retries until it can', async () => {
     const raw = new DatabaseSync(join(dataDir, DATABASE_FILE));
     const { user_version } = raw.prepare('PRAGMA user_version').get() as { user_version: number };
     raw.exec('PRAGMA user_version = 999');
@@ -215,7 +222,7 @@ describe('the store thread', () => {
     assert.deepEqual(await eventually(() => stores.requests.countByState()), {});
   });
 
-  test('that hangs with its disk answers nobody, and afterwards does nothing that was refused', async () => {
+  test('whose disk hangs times out, and later skips every call that was reported as failed', async () => {
     const id = await queued(stores);
     controls.hang();
     const start = performance.now();
@@ -223,18 +230,18 @@ describe('the store thread', () => {
     const waiting = [uploading(stores, 'refused'), stores.requests.find(id), stores.requests.delete(id, 'o')];
     const slow = isUnavailable(/answers too slowly/);
     await Promise.all([stuck, ...waiting].map((call) => assert.rejects(call, slow)));
-    assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'nobody waits for the disk');
-    controls.goOn();
+    assert.ok(performance.now() - start < 3 * SHORT_TIMEOUT_MS, 'no call waits for the disk');
+    controls.resume();
 
     assert.equal((await eventually(() => stores.requests.find(id)))?.owner, 'o', 'it was not deleted');
     assert.equal(await stores.requests.find('refused'), null);
-    // The claim itself was on its way to the disk and happened; its lease was given back, because nobody knew of it.
+    // The claim itself had started and was executed. It was requeued, because no worker knew of its lease.
     const claim = await stores.requests.claim({ leaseMs: 60_000, running: [] });
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], [id, 0]);
     assert.equal(controls.threads.length, 1);
   });
 
-  test('that hangs while it looks for webhooks or anything else does no harm with its late answer', async () => {
+  test('that answers late, whatever the call, does no harm', async () => {
     const id = await queued(stores);
     const slow = isUnavailable(/answers too slowly/);
     for (const call of [
@@ -245,15 +252,15 @@ describe('the store thread', () => {
     ]) {
       controls.hang();
       await assert.rejects(call(), slow);
-      controls.goOn();
-      // An answer that nobody waits for any more has come by then, and an error over it would end the process.
+      controls.resume();
+      // The late answer has arrived by then; an uncaught error would have ended the process.
       await eventually(() => stores.requests.checkWritable());
     }
     assert.equal((await stores.requests.claim({ leaseMs: 60_000, running: [] }))?.failedAttempts, 0);
     assert.equal(controls.threads.length, 1);
   });
 
-  test('ends when the stores are closed, and leaves a database without a log', async () => {
+  test('ends when the stores are closed, and leaves no write-ahead log', async () => {
     await queued(stores);
     await stores.close();
     await stores.close();
@@ -262,7 +269,12 @@ describe('the store thread', () => {
     assert.deepEqual(errors, []);
   });
 
-  test('is no promise, whoever awaits it', async () => {
+  test('rejects a method that does not exist', async () => {
+    const requests = stores.requests as unknown as { forget(): Promise<void> };
+    await assert.rejects(requests.forget(), { name: 'TypeError', message: /requests has no method forget/ });
+  });
+
+  test('can be awaited without being mistaken for a promise', async () => {
     assert.equal(await stores.requests, stores.requests);
   });
 });

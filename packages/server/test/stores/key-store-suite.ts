@@ -1,15 +1,14 @@
-// What every KeyStore must do, whatever it keeps keys in.
+// Tests for every KeyStore.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { KeyStore } from '../../src/stores/key-store.ts';
-import type { Stores } from '../../src/stores/sqlite/local-stores.ts';
+import type { KeyStore, SqlStores } from '../../src/stores/contracts.ts';
 import { HOUR, type StoresFactory, type TestStores } from './support/factories.ts';
 
 export function keyStoreSuite(factory: StoresFactory): void {
   describe(`keys in ${factory.name}`, () => {
     let stores: TestStores;
-    let first: Stores;
+    let first: SqlStores;
     let keys: KeyStore;
     let other: KeyStore;
 
@@ -24,7 +23,7 @@ export function keyStoreSuite(factory: StoresFactory): void {
 
     const inAnHour = () => new Date(stores.now() + HOUR);
 
-    test('a new key is active in every process, and belongs to its name', async () => {
+    test('a new key is active in every process, under its name', async () => {
       assert.equal(await other.isEmpty(), true);
       const { key, record } = await keys.create('laptop');
       assert.match(key, new RegExp(`^ut_${record.id}_[\\w-]{43}$`));
@@ -32,7 +31,7 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.equal(await other.isEmpty(), false);
     });
 
-    test('any change to a key makes it another one', async () => {
+    test('any change to a key makes it unknown', async () => {
       const { key } = await keys.create('laptop');
       await fc.assert(
         fc.asyncProperty(
@@ -49,7 +48,7 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.deepEqual(await keys.lookUp('a-key-of-some-other-kind'), { state: 'unknown' });
     });
 
-    test('a key expires at its time', async () => {
+    test('a key expires on time', async () => {
       const { key, record } = await keys.create('for a while', { expiresAt: inAnHour() });
       assert.deepEqual(record.expiresAt, inAnHour());
       stores.advance(HOUR - 1);
@@ -66,17 +65,13 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.deepEqual(answer, { revoked: { ...record, revokedAt: new Date(stores.now()) } });
       assert.deepEqual(await keys.lookUp(key), { state: 'revoked' });
       const guessed = key.slice(0, -1) + (key.endsWith('A') ? 'E' : 'A');
-      assert.deepEqual(
-        await keys.lookUp(guessed),
-        { state: 'unknown' },
-        'whoever only knows its id learns nothing',
-      );
+      assert.deepEqual(await keys.lookUp(guessed), { state: 'unknown' }, 'the id alone reveals nothing');
       assert.deepEqual(await keys.revoke(record.id), { why: 'unknown' });
       assert.deepEqual(await keys.revoke('never there'), { why: 'unknown' });
       assert.equal(await keys.isEmpty(), true);
     });
 
-    test('a key is revoked by its name where only one active key has it', async () => {
+    test('a key is revoked by name if only one active key has that name', async () => {
       const ended = await keys.create('me', { expiresAt: inAnHour() });
       stores.advance(HOUR);
       const { key } = await keys.create('me');
@@ -91,7 +86,7 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.equal((await keys.lookUp(twins[1].key)).state, 'revoked');
     });
 
-    test('an id goes before a name', async () => {
+    test('an id takes precedence over a name', async () => {
       const { key, record } = await keys.create('laptop');
       const odd = await keys.create(record.id);
       await keys.revoke(record.id);
@@ -99,7 +94,7 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.equal((await keys.lookUp(odd.key)).state, 'active');
     });
 
-    test('revoking ends the unfinished requests of the key, and no others', async () => {
+    test('revoking a key deletes its unfinished requests, and no others', async () => {
       const { requests } = first;
       const mine = (await keys.create('mine')).record.id;
       const theirs = (await keys.create('theirs')).record.id;
@@ -142,19 +137,19 @@ export function keyStoreSuite(factory: StoresFactory): void {
       ]);
     });
 
-    test('the list has every key, the newest first, and when it was made, used and ended', async () => {
+    test('the list has every key, newest first, with its times', async () => {
       const old = await keys.create('old');
       stores.advance(HOUR);
       const young = await keys.create('young');
       const used = stores.now() + 1_000;
-      await keys.noteUses(new Map([[old.record.id, used]]));
-      await other.noteUses(
+      await keys.recordLastUsed(new Map([[old.record.id, used]]));
+      await other.recordLastUsed(
         new Map([
           [old.record.id, used - 500],
           ['of no stored key', used],
         ]),
       );
-      await keys.noteUses(new Map());
+      await keys.recordLastUsed(new Map());
       await keys.revoke(young.record.id);
       assert.deepEqual(await other.list(), [
         { ...young.record, revokedAt: new Date(stores.now()) },

@@ -6,18 +6,19 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DATABASE_FILE, eraseOldCopies, openDatabase } from '../../src/stores/sqlite/database.ts';
-import { openLocalStores, type Stores } from '../../src/stores/sqlite/local-stores.ts';
+import type { SqlStores } from '../../src/stores/contracts.ts';
+import { openSqliteStores } from '../../src/stores/sqlite/database.ts';
+import { DATABASE_FILE, eraseOldCopies, openDatabase } from '../../src/stores/sqlite/open.ts';
 import { openThreadedStores } from '../../src/stores/sqlite/threaded-stores.ts';
 import { DAY, HOUR, tempDir } from './support/factories.ts';
 
 const FIXTURE = readFileSync(new URL('./version-1.0.sql', import.meta.url), 'utf8');
 const COPY = `${DATABASE_FILE}.before-003`;
-/** When version 1.0 stopped, and a little later: one lease has run out, the other has not. */
+/** Shortly after version 1.0 stopped: one lease has expired, the other has not. */
 const NOW = Number(/Time of the last step: (\d+)/.exec(FIXTURE)?.[1]) + 1_000;
 const OWNER = '9827c7f1dc9c';
 
-/** In the order in which they were made. */
+/** In order of creation. */
 const [EXPIRED, COMPLETED, FAILED, LOST, HELD, RELEASED, SECOND, THIRD, JOBLESS, UPLOADING] = Array.from(
   { length: 10 },
   (_, i) => `00000000-0000-4000-8000-${String(i + 1).padStart(12, '0')}`,
@@ -31,8 +32,8 @@ async function folderOfVersion1(): Promise<string> {
   return dataDir;
 }
 
-async function opened(dataDir: string, now = () => NOW): Promise<Stores> {
-  const stores = await openLocalStores({ dataDir, now });
+async function opened(dataDir: string, now = () => NOW): Promise<SqlStores> {
+  const stores = await openSqliteStores({ dataDir, now });
   after(() => stores.close());
   return stores;
 }
@@ -85,7 +86,7 @@ describe('a data folder of version 1.0', () => {
     assert.equal((await requests.find(EXPIRED))?.state, 'expired');
   });
 
-  test('has its queue in the old order, with the attempts that failed', async () => {
+  test('keeps the order of its queue and the failed attempts', async () => {
     let now = NOW;
     const { requests } = await opened(await folderOfVersion1(), () => now);
     const claims: [string | undefined, number | undefined][] = [];
@@ -102,17 +103,15 @@ describe('a data folder of version 1.0', () => {
       [SECOND, 0],
       [THIRD, 1],
       [JOBLESS, 0],
-      [HELD, 1], // only when its lease had run out as well
+      [HELD, 1], // once its lease has expired too
     ]);
   });
 
-  test('goes on with the upload that was under way, and counts what is stored', async () => {
+  test('continues an open upload, and counts stored bytes', async () => {
     const { requests } = await opened(await folderOfVersion1());
     assert.equal((await requests.find(UPLOADING))?.progress, 0.5);
-    assert.deepEqual(await requests.usage(UPLOADING, 2), {
-      bytesOfOtherParts: 100,
-      bytesOfOwner: 6 * 300 + 100,
-    });
+    const { usage } = (await requests.findWithUsage(UPLOADING, 2)) ?? {};
+    assert.deepEqual(usage, { requestBytes: 100, ownerBytes: 6 * 300 + 100 });
     const part = { number: 2, blob: '2-new', etag: 'new', bytes: 5 };
     const limits = { maxRequestBytes: 105, maxOwnerBytes: 1905 };
     assert.deepEqual(await requests.addPart(UPLOADING, part, limits), { added: true, replaced: null });
@@ -120,10 +119,10 @@ describe('a data folder of version 1.0', () => {
       [1, '1'.repeat(32)],
       [2, 'new'],
     ]);
-    assert.equal(await requests.complete(UPLOADING, etags), true);
+    assert.partialDeepStrictEqual(await requests.complete(UPLOADING, etags), { queued: true });
   });
 
-  test('is copied first, for its owner alone, and the copy goes after a day', async () => {
+  test('is copied first, readable only by its owner, and the copy is erased after a day', async () => {
     const dataDir = await folderOfVersion1();
     await opened(dataDir);
     const path = join(dataDir, COPY);
@@ -141,11 +140,11 @@ describe('a data folder of version 1.0', () => {
     assert.ok(readdirSync(dataDir).includes(DATABASE_FILE));
   });
 
-  test('is migrated once, by whichever of several processes comes first', async () => {
+  test('is migrated once when several processes start together', async () => {
     const dataDir = await folderOfVersion1();
-    const module = new URL('../../src/stores/sqlite/local-stores.ts', import.meta.url).href;
-    const script = `const { openLocalStores } = await import('${module}');
-      const stores = await openLocalStores({ dataDir: process.argv[1], now: () => ${NOW} });
+    const module = new URL('../../src/stores/sqlite/database.ts', import.meta.url).href;
+    const script = `const { openSqliteStores } = await import('${module}');
+      const stores = await openSqliteStores({ dataDir: process.argv[1], now: () => ${NOW} });
       console.log(JSON.stringify(await stores.requests.countByState()));
       await stores.close();`;
     const args = ['--input-type=module', '-e', script, dataDir];
@@ -155,7 +154,7 @@ describe('a data folder of version 1.0', () => {
     assert.equal(outputs[0].queued, 4);
   });
 
-  test('stays as it was when the migration fails', async () => {
+  test('is unchanged when the migration fails', async () => {
     const dataDir = await folderOfVersion1();
     const other = new DatabaseSync(join(dataDir, DATABASE_FILE));
     other.exec('CREATE TABLE results (in_the_way TEXT)');
@@ -168,14 +167,14 @@ describe('a data folder of version 1.0', () => {
 });
 
 describe('the database', () => {
-  test('is for its owner alone, in a folder of its own', async () => {
+  test('is readable only by its owner, in a new folder', async () => {
     const dataDir = join(await tempDir(), 'made', 'here');
     await opened(dataDir);
     assert.equal(statSync(dataDir).mode & 0o777, 0o700);
     await onlyForOwner(dataDir);
   });
 
-  test('is for its owner alone, in a folder that others can read, also when its files were there before', async () => {
+  test('is readable only by its owner in a shared folder, even if its files already exist', async () => {
     const dataDir = await tempDir();
     await chmod(dataDir, 0o755);
     await opened(dataDir);
@@ -191,19 +190,19 @@ describe('the database', () => {
     for (const name of names) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   }
 
-  test('of a newer version is left alone, and the words say what to do', async () => {
+  test('of a newer version is left unchanged, and the error says what to do', async () => {
     const dataDir = await tempDir();
     (await openDatabase(dataDir)).close();
     const raw = new DatabaseSync(join(dataDir, DATABASE_FILE));
     raw.exec('PRAGMA user_version = 999');
     raw.close();
     const words = /newer version of Undertone.*999.*Install the newer version/;
-    await assert.rejects(openLocalStores({ dataDir }), words);
+    await assert.rejects(openSqliteStores({ dataDir }), words);
     await assert.rejects(openThreadedStores({ dataDir }), words);
     assert.deepEqual(await readdir(dataDir), [DATABASE_FILE]);
   });
 
-  test('keeps nothing that can be read of a key but its hash, and nothing of a result that was deleted', async () => {
+  test('stores no key, only its hash, and nothing of a deleted result', async () => {
     const dataDir = await tempDir();
     const { keys, requests } = await opened(dataDir);
     const { key, record } = await keys.create('laptop');
@@ -223,7 +222,7 @@ describe('the database', () => {
       const files = (await readdir(dataDir)).map((name) => readFileSync(join(dataDir, name)));
       return files.some((file) => file.includes(text));
     };
-    assert.equal(await found('angry sentence'), true, 'so this test can see it');
+    assert.equal(await found('angry sentence'), true, 'the search works');
     assert.equal(await found(key.split('_').slice(2).join('_')), false);
     await requests.delete('r', record.id);
     await requests.expire();

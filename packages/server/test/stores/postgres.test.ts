@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '@undertone/testing/eventually';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import type { RequestStore } from '../../src/stores/contracts.ts';
+import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import type { PostgresOptions } from '../../src/stores/postgres/database.ts';
 import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres/stores.ts';
-import type { RequestStore } from '../../src/stores/request-store.ts';
-import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
@@ -39,8 +39,8 @@ const postgres: StoresFactory = {
         return stores;
       },
       clear: async () => {
-        await opened[0]?.database.run('DELETE FROM requests');
-        await opened[0]?.database.run('DELETE FROM keys');
+        await opened[0]?.database.query('DELETE FROM requests');
+        await opened[0]?.database.query('DELETE FROM keys');
       },
       close: async () => {
         for (const stores of opened) await stores.close();
@@ -60,10 +60,10 @@ const LIMITS = { maxRequestBytes: 9, maxOwnerBytes: 9_000 };
 async function queue(requests: RequestStore, id: string): Promise<void> {
   await requests.create({ ...NEW_REQUEST, id });
   await requests.addPart(id, { number: 1, blob: '1', etag: 'e', bytes: 1 }, LIMITS);
-  assert.equal(await requests.complete(id, new Map([[1, 'e']])), true);
+  assert.partialDeepStrictEqual(await requests.complete(id, new Map([[1, 'e']])), { queued: true });
 }
 
-/** In the time that a call has, and not a multiple of it. */
+/** Within the time limit of one call. */
 async function unavailable(call: () => Promise<unknown>): Promise<void> {
   const start = performance.now();
   await assert.rejects(call, StoreUnavailableError);
@@ -84,7 +84,7 @@ describe('PostgreSQL shared by several processes', () => {
     return stores;
   }
 
-  test('many processes that start at once bring an empty database up to date once', async () => {
+  test('an empty database is migrated once when many processes start together', async () => {
     const url = await cluster.newDatabase();
     const all = await Promise.all(Array.from({ length: 6 }, () => open(url)));
     const secrets = await Promise.all(all.map((stores) => stores.secret()));
@@ -92,43 +92,43 @@ describe('PostgreSQL shared by several processes', () => {
     assert.equal(secrets[0]?.length, 32);
   });
 
-  test('a database of a newer version is refused with the way out', async () => {
+  test('a database of a newer version is rejected, and the error says what to do', async () => {
     const url = await cluster.newDatabase();
     await open(url);
     await cluster.query('UPDATE undertone.schema_version SET version = 999', url);
     await assert.rejects(open(url), /newer version.*schema is 999.*Install the newer version/);
   });
 
-  test('times are those of the database', async () => {
+  test('times come from the database', async () => {
     const { requests } = await open(await cluster.newDatabase());
     const before = Date.now();
     const { createdAt } = await requests.create({ ...NEW_REQUEST, id: 'r' });
     assert.ok(createdAt >= before - 1 && createdAt <= Date.now() + 1);
   });
 
-  test('a worker elsewhere hears of a request that waits, and of one that is over', async () => {
+  test('another process is notified of a queued request, and of a deleted one that was processing', async () => {
     const url = await cluster.newDatabase();
     const [here, there] = [await open(url), await open(url)];
-    const heard: string[] = [];
+    const events: string[] = [];
     let wake = () => {};
-    const hear = (what: string) => {
-      heard.push(what);
+    const record = (what: string) => {
+      events.push(what);
       wake();
     };
-    there.listen({ queued: () => hear('queued'), over: hear });
+    there.listen({ queued: () => record('queued'), over: record });
     async function until(count: number): Promise<void> {
-      while (heard.length < count) await new Promise<void>((resolve) => (wake = resolve));
+      while (events.length < count) await new Promise<void>((resolve) => (wake = resolve));
     }
-    await until(1); // it listens now, and looks for what it may have missed
+    await until(1); // it is listening now, and polls for what it may have missed
     await queue(here.requests, 'r');
     await until(2);
     await there.requests.claim({ leaseMs: 1_000, running: [] });
     await here.requests.delete('r', 'o');
     await until(3);
-    assert.deepEqual(heard, ['queued', 'queued', 'r']);
+    assert.deepEqual(events, ['queued', 'queued', 'r']);
   });
 
-  test('rate limits hold across processes, and each counts for itself while the database is away', async () => {
+  test('rate limits are shared by processes; while the database is unavailable each counts for itself', async () => {
     const url = await cluster.newDatabase();
     const [one, other] = [await open(url), await open(url)];
     const buckets = [one, other].map((stores) => stores.makeBuckets('key', 10));
@@ -140,12 +140,12 @@ describe('PostgreSQL shared by several processes', () => {
     assert.equal(last?.remaining, 0);
     assert.ok((last?.retryAfterSeconds ?? 0) > 0 && (last?.retryAfterSeconds ?? 9) <= 6);
     assert.ok((await buckets[0]?.take('another'))?.allowed);
-    assert.ok((await wrongKeys.take('k')).allowed, 'another kind of limit');
+    assert.ok((await wrongKeys.take('k')).allowed, 'a separate limit');
     await one.close();
     assert.ok((await buckets[0]?.take('k'))?.allowed);
   });
 
-  test('periodic work falls to one process in each period', async () => {
+  test('one process takes each turn of a periodic task', async () => {
     const url = await cluster.newDatabase();
     const all = await Promise.all(Array.from({ length: 4 }, () => open(url)));
     const turns = await Promise.all(all.map((stores) => stores.takeTurn('sweep', 60_000)));
@@ -154,7 +154,7 @@ describe('PostgreSQL shared by several processes', () => {
     assert.equal(await all[0]?.takeTurn('sweep', 0), true);
   });
 
-  test('a locked database is unavailable in time, and nothing happens afterwards', async () => {
+  test('calls to a locked database fail in time, and have no effect later', async () => {
     const url = await cluster.newDatabase();
     const { requests } = await open(url, { answerMs: SHORT_TIMEOUT_MS });
     await queue(requests, 'r');
@@ -167,7 +167,7 @@ describe('PostgreSQL shared by several processes', () => {
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
   });
 
-  test('unless told otherwise, a locked database is unavailable within a second', async () => {
+  test('by default, calls to a locked database fail within a second', async () => {
     const url = await cluster.newDatabase();
     const { requests } = await open(url, {});
     const release = await holdLock(url);
@@ -178,16 +178,16 @@ describe('PostgreSQL shared by several processes', () => {
       took.push(performance.now() - start);
     }
     await release();
-    // The quickest: a machine that stalls for a moment is not the store.
+    // The fastest of three: the machine itself may stall for a moment.
     assert.ok(Math.min(...took) < 1_000, `refused after ${took} ms`);
   });
 
-  test('a connection that is cut between two statements of a transaction is a failed call, not the end of the process', async () => {
+  test('a connection lost during a transaction fails the call, not the process', async () => {
     const url = await cluster.newDatabase();
     const { database, keys } = await open(url);
     const work = database.transaction(async (query) => {
-      const { rows } = await query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      await cluster.query(`SELECT pg_terminate_backend(${rows[0]?.pid})`, url);
+      const [row] = await query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await cluster.query(`SELECT pg_terminate_backend(${row?.pid})`, url);
       await sleep(100);
       await query('SELECT 1');
     });
@@ -195,7 +195,7 @@ describe('PostgreSQL shared by several processes', () => {
     assert.equal(await keys.isEmpty(), true);
   });
 
-  test('a claim whose answer was lost is found again, and is no failed attempt', async () => {
+  test('a claim whose answer was lost is claimed again, without a failed attempt', async () => {
     await using proxy = await LossyProxy.to(await cluster.newDatabase());
     await using stores = disposable(await openPostgresStores({ url: proxy.url, answerMs: SHORT_TIMEOUT_MS }));
     const { requests } = stores;
@@ -204,19 +204,19 @@ describe('PostgreSQL shared by several processes', () => {
     await unavailable(() => requests.claim({ leaseMs: 60_000, running: [] }));
     proxy.loseAnswers = false;
     const found = await eventually(() => requests.find('r'));
-    assert.equal(found?.state, 'processing', 'the database did claim it');
+    assert.equal(found?.state, 'processing', 'the database executed the claim');
     const claim = await requests.claim({ leaseMs: 60_000, running: [] });
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
   });
 
-  test('while it is away calls fail in time; when it is back everything goes on by itself', async () => {
+  test('while it is stopped calls fail in time; after a restart everything recovers', async () => {
     const { requests, keys, ...stores } = await open(await cluster.newDatabase(), {
       answerMs: SHORT_TIMEOUT_MS,
     });
     const { key } = await keys.create('k');
-    let heard = () => {};
-    const listening = new Promise<void>((resolve) => (heard = resolve));
-    stores.listen({ queued: () => heard(), over: () => undefined });
+    let notified = () => {};
+    const listening = new Promise<void>((resolve) => (notified = resolve));
+    stores.listen({ queued: () => notified(), over: () => undefined });
     await listening;
     await queue(requests, 'r');
     const claim = await requests.claim({ leaseMs: 1, running: [] });
@@ -224,17 +224,17 @@ describe('PostgreSQL shared by several processes', () => {
     await unavailable(() => requests.find('r'));
     await unavailable(() => keys.lookUp(key));
     await unavailable(() => requests.checkWritable());
-    const again = new Promise<void>((resolve) => (heard = resolve));
+    const again = new Promise<void>((resolve) => (notified = resolve));
     await cluster.startServer();
     await again;
     assert.equal((await keys.lookUp(key)).state, 'active');
     await requests.checkWritable();
-    // The lease ran out while nobody could renew it, so its holder gets the time to do so.
+    // The lease expired while it could not be renewed, so its holder has time to renew it now.
     assert.equal(await requests.claim({ leaseMs: 60_000, running: [] }), null);
     assert.equal(await requests.finish('r', claim?.lease ?? '', { result: '1' }), true);
   });
 
-  test('a claim among many past requests looks only at those that wait', async () => {
+  test('a claim reads only unfinished requests', async () => {
     const url = await cluster.newDatabase();
     const { requests } = await open(url);
     await cluster.query(
@@ -254,7 +254,7 @@ describe('PostgreSQL shared by several processes', () => {
   });
 });
 
-/** Between a process and its database: can lose the answers. */
+/** A proxy in front of the database that can drop its answers. */
 class LossyProxy {
   loseAnswers = false;
   readonly url: string;
@@ -289,7 +289,7 @@ function disposable(stores: PostgresStores): PostgresStores & AsyncDisposable {
   return { ...stores, [Symbol.asyncDispose]: () => stores.close() };
 }
 
-/** Nobody else can read or write requests until the answer is called. */
+/** Blocks all reads and writes of requests until the returned function is called. */
 async function holdLock(url: string): Promise<() => Promise<void>> {
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url });

@@ -1,10 +1,10 @@
-// Random histories of requests, with workers that die or come late and a clock that jumps, against a model of what must be
-// true whatever happens. Each step goes to a random one of two processes.
+// Random histories of requests, with workers that die or are late and a clock that jumps, compared with a model. Each step runs
+// in one of two processes, at random.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestState } from '@undertone/contract';
 import fc from 'fast-check';
-import type { Outcome, RequestStore } from '../../src/stores/request-store.ts';
+import type { Completed, Outcome, RequestStore } from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LEASE = 10_000;
@@ -32,7 +32,7 @@ interface Model {
 interface Real {
   stores: TestStores;
   sides: RequestStore[];
-  /** Every lease that was ever given out, and by which side: some are long lost. */
+  /** Every lease ever granted, and to which side. Some have been taken over since. */
   leases: { id: string; lease: string; side: number }[];
 }
 
@@ -54,7 +54,7 @@ function step(name: string, at: number, run: Run): Step {
   };
 }
 
-/** What a request is to those who ask now, whether or not the sweep has run. */
+/** The state that callers must see now, whether or not the sweep has run. */
 function stateNow(request: ModelRequest, now: number): ModelRequest['state'] | undefined {
   if (request.expiresAt + DAY <= now) return undefined;
   return request.expiresAt <= now && request.state !== 'deleted' ? 'expired' : request.state;
@@ -82,6 +82,10 @@ async function compare(model: Model, { stores }: Real, store: RequestStore): Pro
   assert.deepEqual(await store.countByState(), counts);
 }
 
+function isQueued(answer: Completed): boolean {
+  return 'queued' in answer && answer.queued;
+}
+
 function pick<T>(list: Iterable<T>, which: number): T | undefined {
   const all = [...list];
   return all[which % Math.max(1, all.length)];
@@ -93,7 +97,7 @@ function bytesOf(request: ModelRequest, exceptNumber?: number): number {
   return sum;
 }
 
-/** Of everything but one part. */
+/** Bytes of everything but one part. */
 function usage(model: Model, request: ModelRequest, number: number): { request: number; owner: number } {
   const ofRequest = bytesOf(request, number);
   let owner = ofRequest;
@@ -102,7 +106,7 @@ function usage(model: Model, request: ModelRequest, number: number): { request: 
 }
 
 async function create(model: Model, { stores }: Real, store: RequestStore): Promise<[string, ModelRequest]> {
-  // In the order of their making, which decides between two that were queued in the same millisecond.
+  // Ids are in order of creation, which decides between two that were queued in the same millisecond.
   const id = `r${String(model.made++).padStart(4, '0')}`;
   await store.create({
     id,
@@ -126,7 +130,7 @@ async function create(model: Model, { stores }: Real, store: RequestStore): Prom
   return [id, request];
 }
 
-/** The request that this lease is on, if it still is. */
+/** The request that this lease still holds. */
 function held(
   model: Model,
   { stores }: Real,
@@ -143,7 +147,7 @@ function erase(request: ModelRequest, state: 'expired' | 'deleted'): void {
 
 const steps: fc.Arbitrary<Step>[] = [
   side.map((at) => step('create', at, async (model, real, store) => void (await create(model, real, store)))),
-  // Without this short way random steps would seldom get as far as a worker.
+  // A shortcut: random single steps rarely reach a worker.
   side.map((at) =>
     step('upload and complete', at, async (model, real, store) => {
       const [id, request] = await create(model, real, store);
@@ -156,7 +160,7 @@ const steps: fc.Arbitrary<Step>[] = [
         [1, 'aa'],
         [2, 'aa'],
       ]);
-      assert.equal(await store.complete(id, etags), true);
+      assert.equal(isQueued(await store.complete(id, etags)), true);
       Object.assign(request, { state: 'queued', queuedAt: real.stores.now() });
     }),
   ),
@@ -170,7 +174,8 @@ const steps: fc.Arbitrary<Step>[] = [
         const answer = await store.addPart(id, { number, blob: `${number}-x`, etag: tag, bytes }, LIMITS);
         const used = usage(model, request, number);
         const open = stateNow(request, real.stores.now()) === 'uploading';
-        if (!open) assert.deepEqual(answer, { added: false, why: 'not_uploading' });
+        const seen = await store.find(id);
+        if (!open) assert.deepEqual(answer, { added: false, why: 'not_uploading', request: seen });
         else if (used.request + bytes > LIMITS.maxRequestBytes) assert.equal(answer.added, false);
         else if (used.owner + bytes > LIMITS.maxOwnerBytes) {
           assert.deepEqual(answer, { added: false, why: 'storage_limit', usedBytes: used.owner });
@@ -191,7 +196,7 @@ const steps: fc.Arbitrary<Step>[] = [
       ]);
       const right = [...named].every(([number, tag]) => request.parts.get(number)?.etag === tag);
       const may = right && stateNow(request, real.stores.now()) === 'uploading';
-      assert.equal(await store.complete(id, named), may);
+      assert.equal(isQueued(await store.complete(id, named)), may);
       if (may) Object.assign(request, { state: 'queued', queuedAt: real.stores.now() });
     }),
   ),
@@ -277,9 +282,9 @@ const steps: fc.Arbitrary<Step>[] = [
   ),
 ];
 
-/** `numRuns`: fewer where each step takes longer. */
+/** `numRuns`: fewer for a slow store. */
 export function requestStateMachineSuite(factory: StoresFactory, numRuns = 50): void {
-  test(`whatever the order of steps, deaths and delays, requests in ${factory.name} do what the state machine says`, async () => {
+  test(`requests in ${factory.name} follow the state machine, whatever the order of steps, crashes and delays`, async () => {
     const stores = await factory.make();
     const sides = [(await stores.open()).requests, (await stores.open()).requests];
     try {

@@ -1,8 +1,8 @@
-// What every RequestStore must do, whatever it keeps requests in.
+// Tests for every RequestStore.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Claim, NewRequest, Part, RequestStore } from '../../src/stores/request-store.ts';
+import type { Claim, NewRequest, Part, RequestStore, StorageUsage } from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 250 };
@@ -42,8 +42,32 @@ export function requestStoreSuite(factory: StoresFactory): void {
     async function queued(more: Partial<NewRequest> = {}): Promise<string> {
       const id = await uploading(more);
       assert.equal((await store.addPart(id, part(1), LIMITS)).added, true);
-      assert.equal(await store.complete(id, named(1)), true);
+      assert.equal(await complete(id, named(1)), true);
       return id;
+    }
+    /** True if this call queued the request. Its answer must agree with `find` and `parts`. */
+    async function complete(id: string, etags: ReadonlyMap<number, string>): Promise<boolean> {
+      const answer = await store.complete(id, etags);
+      assert.ok('queued' in answer);
+      const { queued, request, parts } = answer;
+      assert.deepEqual(request, await other.find(id));
+      assert.deepEqual(parts, request?.state === 'uploading' ? await other.parts(id) : []);
+      if (queued) assert.equal(request?.state, 'queued');
+      return queued;
+    }
+    async function usage(id: string, partNumber: number): Promise<StorageUsage | undefined> {
+      const found = await other.findWithUsage(id, partNumber);
+      assert.deepEqual(found?.request ?? null, await store.find(id));
+      return found?.usage;
+    }
+    async function assertNotUploading(id: string): Promise<void> {
+      const request = await other.find(id);
+      assert.notEqual(request?.state, 'uploading');
+      assert.deepEqual(await store.addPart(id, part(1), LIMITS), {
+        added: false,
+        why: 'not_uploading',
+        request,
+      });
     }
     async function claim(from = store, running: string[] = []): Promise<Claim> {
       const claimed = await from.claim({ leaseMs: LEASE, running });
@@ -60,7 +84,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
     }
     const stateOf = async (id: string) => (await other.find(id))?.state;
 
-    test('a new request is uploading for 24 hours, and another process sees it whole', async () => {
+    test('a new request is uploading, expires in 24 hours, and is visible to another process', async () => {
       const request = {
         id: randomUUID(),
         owner: 'somebody',
@@ -87,7 +111,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
       assert.equal(await other.find(randomUUID()), null);
     });
 
-    test('what the caller says of a request comes back, and goes with it', async () => {
+    test('channels, label and webhook are stored, and erased with the request', async () => {
       const said = { channels: 'separate', label: 'Monday', webhookUrl: 'https://example.org/h' } as const;
       const id = await queued(said);
       const found = await other.find(id);
@@ -120,7 +144,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         return 'request' in answer ? [answer.request.id, answer.isNew] : answer.inUse;
       };
 
-      test('the same call makes one request, from however many sides it comes at once', async () => {
+      test('concurrent calls with one key create one request', async () => {
         const calls = Array.from({ length: 10 }, (_, i) => made(make(), once, i % 2 ? store : other));
         const answers = await Promise.all(calls);
         assert.equal(new Set(answers.map(([id]) => id)).size, 1);
@@ -128,14 +152,14 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual(await store.countByState(), { uploading: 1 });
       });
 
-      test('another query is refused; another owner is another matter', async () => {
+      test('another query is rejected; another owner can use the same key', async () => {
         await made(make());
         assert.equal(await made(make(), { ...once, query: 'other' }), 'other_query');
         const theirs = make({ owner: 'somebody else' });
         assert.deepEqual(await made(theirs), [theirs.id, true]);
       });
 
-      test('it is free again when the request was deleted or has expired, swept or not', async () => {
+      test('the key is free again once the request is deleted or expired, swept or not', async () => {
         const [first, second, third] = [make(), make(), make()];
         await made(first);
         await store.delete(first.id, 'somebody');
@@ -145,7 +169,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await stateOf(second.id), 'expired');
       });
 
-      test('a call that is still running is waited for; one that broke off leaves no trace', async () => {
+      test('a running call blocks its key; an interrupted one is deleted', async () => {
         const [first, second, third] = [make(), make(), make()].map((one) => ({
           ...one,
           uploadLeaseMs: LEASE,
@@ -164,7 +188,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await store.complete(second.id, named(1));
         stores.advance(10 * LEASE);
         await store.expire();
-        assert.deepEqual(await made(third), [second.id, false], 'it has arrived, so it cannot break off');
+        assert.deepEqual(await made(third), [second.id, false], 'a completed upload has no lease');
         const lost = await uploading({ uploadLeaseMs: LEASE });
         const slow = await uploading();
         stores.advance(LEASE + 1);
@@ -173,7 +197,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
       });
     });
 
-    test('a list has the requests of one owner, newest first, page by page, in one state or in all', async () => {
+    test('a list has the requests of one owner, newest first, in pages, optionally of one state', async () => {
       const ids: string[] = [];
       for (let i = 0; i < 5; i++) {
         ids.unshift(await uploading({ label: `number ${i}`, partCount: 2 }));
@@ -214,7 +238,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
     });
 
     describe('parts', () => {
-      test('come back in order, and progress counts them', async () => {
+      test('are returned in order, and count as progress', async () => {
         const id = await uploading({ partCount: 4 });
         const [first, second] = [part(1), part(2)];
         await store.addPart(id, second, LIMITS);
@@ -223,7 +247,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal((await store.find(id))?.progress, 0.5);
       });
 
-      test('that come again take the place of the first, which is named', async () => {
+      test('that are sent again replace the first, whose blob is returned', async () => {
         const id = await uploading();
         const before = part(1);
         const now = part(1, 20, 'other');
@@ -232,11 +256,11 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual(await store.parts(id), [now]);
       });
 
-      test('are limited in their sum; one that comes again counts once', async () => {
+      test('are limited in total; a part that is sent again counts once', async () => {
         const id = await uploading({ partCount: 2 });
         await store.addPart(id, part(1, 60), LIMITS);
-        assert.equal((await store.usage(id, 2)).bytesOfOtherParts, 60);
-        assert.equal((await store.usage(id, 1)).bytesOfOtherParts, 0);
+        assert.equal((await usage(id, 2))?.requestBytes, 60);
+        assert.equal((await usage(id, 1))?.requestBytes, 0);
         const refused = await store.addPart(id, part(2, 41), LIMITS);
         assert.deepEqual(refused, { added: false, why: 'file_too_large' });
         assert.equal((await store.addPart(id, part(1, 100), LIMITS)).added, true);
@@ -244,50 +268,63 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal((await store.addPart(id, part(2, 41), LIMITS)).added, true);
       });
 
-      test('are limited for their owner over all requests, with what is stored now', async () => {
+      test('are limited for their owner over all requests', async () => {
         const first = await uploading();
         const second = await uploading();
         const third = await uploading({ partCount: 2 });
         await store.addPart(await uploading({ owner: 'somebody else' }), part(1, 100), LIMITS);
         for (const id of [first, second]) await store.addPart(id, part(1, 100), LIMITS);
         await store.addPart(third, part(1, 30), LIMITS);
-        assert.deepEqual(await other.usage(third, 1), { bytesOfOtherParts: 0, bytesOfOwner: 200 });
-        assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 30, bytesOfOwner: 230 });
+        assert.deepEqual(await usage(third, 1), { requestBytes: 0, ownerBytes: 200 });
+        assert.deepEqual(await usage(third, 2), { requestBytes: 30, ownerBytes: 230 });
         const refused = await store.addPart(third, part(2, 21), LIMITS);
         assert.deepEqual(refused, { added: false, why: 'storage_limit', usedBytes: 230 });
-        assert.equal((await store.addPart(third, part(1, 50), LIMITS)).added, true, 'in place of its 30');
+        assert.equal((await store.addPart(third, part(1, 50), LIMITS)).added, true, 'replaces its 30');
         await store.deleteParts(first);
         await store.delete(second, 'somebody');
-        assert.deepEqual(await other.usage(third, 2), { bytesOfOtherParts: 50, bytesOfOwner: 50 });
+        assert.deepEqual(await usage(third, 2), { requestBytes: 50, ownerBytes: 50 });
         assert.equal((await store.addPart(third, part(2, 50), LIMITS)).added, true);
       });
 
-      test('can be told all at once, in place of those there were, within the same limits', async () => {
+      test('can be recorded all at once by complete, replacing earlier ones, within the same limits', async () => {
         const id = await uploading({ partCount: 3 });
         await store.addPart(await uploading(), part(1, 90), LIMITS);
         await store.addPart(await uploading(), part(1, 70), LIMITS);
         await store.addPart(id, part(2, 50), LIMITS);
-        const tooLarge = await other.setParts(id, [part(1, 60), part(2, 41)], LIMITS);
+        const record = (parts: Part[], to = id) => other.complete(to, new Map(), { parts, limits: LIMITS });
+        const tooLarge = await record([part(1, 60), part(2, 41)]);
         assert.deepEqual(tooLarge, { added: false, why: 'file_too_large' });
-        const tooMuch = await other.setParts(id, [part(1, 50), part(2, 41)], LIMITS);
+        const tooMuch = await record([part(1, 50), part(2, 41)]);
         assert.deepEqual(tooMuch, { added: false, why: 'storage_limit', usedBytes: 160 });
-        assert.equal((await store.parts(id)).length, 1, 'what is refused changes nothing');
+        assert.equal((await store.parts(id)).length, 1, 'a rejected call changes nothing');
         const all = [part(1, 50), part(3, 40)];
-        assert.deepEqual(await other.setParts(id, all, LIMITS), { added: true, replaced: null });
+        const recorded = await record(all);
+        assert.deepEqual(recorded, { queued: false, request: await store.find(id), parts: all });
         assert.deepEqual(await store.parts(id), all);
-        assert.deepEqual(await store.usage(id, 9), { bytesOfOtherParts: 90, bytesOfOwner: 250 });
+        assert.deepEqual(await usage(id, 9), { requestBytes: 90, ownerBytes: 250 });
+        const three = [part(1), part(2), part(3)];
+        const limits = { parts: three, limits: LIMITS };
+        const completed = await other.complete(id, named(1, 2, 3), limits);
+        assert.deepEqual(completed, { queued: true, request: await store.find(id), parts: [] });
+        assert.deepEqual(await store.parts(id), three);
         const closed = await queued({ owner: 'somebody else' });
-        assert.deepEqual(await store.setParts(closed, all, LIMITS), { added: false, why: 'not_uploading' });
+        const before = await store.parts(closed);
+        assert.deepEqual(await record(all, closed), {
+          queued: false,
+          request: await store.find(closed),
+          parts: [],
+        });
+        assert.deepEqual(await store.parts(closed), before);
       });
 
-      test('no longer change once it is queued', async () => {
+      test('cannot change once the request is queued', async () => {
         const id = await queued();
-        assert.deepEqual(await store.addPart(id, part(1), LIMITS), { added: false, why: 'not_uploading' });
-        const unknown = await store.addPart(randomUUID(), part(1), LIMITS);
-        assert.deepEqual(unknown, { added: false, why: 'not_uploading' });
+        await assertNotUploading(id);
+        await assertNotUploading(randomUUID());
+        assert.equal(await usage(randomUUID(), 1), undefined);
       });
 
-      test('are forgotten when their blobs are erased; the request stays', async () => {
+      test('are deleted with their blobs; the request stays', async () => {
         const id = await completed();
         await store.deleteParts(id);
         assert.deepEqual(await store.parts(id), []);
@@ -300,41 +337,41 @@ export function requestStoreSuite(factory: StoresFactory): void {
       test('needs exactly the parts that arrived, with their ETags', async () => {
         const id = await uploading({ partCount: 2 });
         await store.addPart(id, part(1), LIMITS);
-        assert.equal(await store.complete(id, named(1)), false);
-        assert.equal(await store.complete(id, named(1, 2)), false);
+        assert.equal(await complete(id, named(1)), false);
+        assert.equal(await complete(id, named(1, 2)), false);
         await store.addPart(id, part(2), LIMITS);
-        assert.equal(await store.complete(id, named(1)), false);
-        assert.equal(await store.complete(id, new Map([...named(1), [2, 'wrong']])), false);
-        assert.equal(await store.complete(id, named(1, 2, 3)), false);
+        assert.equal(await complete(id, named(1)), false);
+        assert.equal(await complete(id, new Map([...named(1), [2, 'wrong']])), false);
+        assert.equal(await complete(id, named(1, 2, 3)), false);
         assert.equal(await stateOf(id), 'uploading');
-        assert.equal(await store.complete(id, named(1, 2)), true);
-        assert.equal(await store.complete(id, named(1, 2)), false, 'a second time changes nothing');
+        assert.equal(await complete(id, named(1, 2)), true);
+        assert.equal(await complete(id, named(1, 2)), false, 'a second time changes nothing');
         assert.equal(await stateOf(id), 'queued');
       });
 
-      test('takes ETags in either case, and keeps them as they came: some object stores write capitals', async () => {
+      test('ignores the case of ETags, but stores them unchanged: some object stores use capitals', async () => {
         const id = await uploading();
         await store.addPart(id, part(1, 10, 'D41D8CD9'), LIMITS);
-        assert.equal(await store.complete(id, new Map([[1, 'd41d8cd9']])), true);
+        assert.equal(await complete(id, new Map([[1, 'd41d8cd9']])), true);
         assert.equal((await store.parts(id))[0]?.etag, 'D41D8CD9');
       });
 
-      test('needs to be told of every part that arrived', async () => {
+      test('needs every part that arrived to be named', async () => {
         const id = await uploading({ partCount: 1 });
         for (const number of [1, 2]) await store.addPart(id, part(number), LIMITS);
-        assert.equal(await store.complete(id, named(1)), false);
+        assert.equal(await complete(id, named(1)), false);
       });
 
-      test('takes hundreds of parts in one step', async () => {
+      test('accepts hundreds of parts', async () => {
         const numbers = Array.from({ length: 300 }, (_, i) => i + 1);
         const id = await uploading({ partCount: numbers.length });
         for (const number of numbers) await store.addPart(id, part(number, 0), LIMITS);
-        assert.equal(await store.complete(id, named(...numbers)), true);
+        assert.equal(await complete(id, named(...numbers)), true);
       });
     });
 
     describe('claiming', () => {
-      test('goes by how long requests have been queued, and gives each to one worker', async () => {
+      test('follows the order of the queue, and gives each request to one worker', async () => {
         const late = await uploading();
         const ids: string[] = [];
         for (let i = 0; i < 3; i++) {
@@ -353,7 +390,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await nothingToClaim();
       });
 
-      test('at the same moment from many sides gives each request out once', async () => {
+      test('concurrently gives each request to one worker', async () => {
         const ids = [];
         for (let i = 0; i < 10; i++) ids.push(await queued());
         const claims = await Promise.all(
@@ -365,7 +402,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual(given.sort(), ids.sort());
       });
 
-      test('tells the worker all about the request', async () => {
+      test('returns the whole request', async () => {
         const id = await queued();
         const { request, failedAttempts } = await claim();
         assert.deepEqual(request, await other.find(id));
@@ -373,7 +410,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(failedAttempts, 0);
       });
 
-      test('takes over a lease that ran out, and counts a failed attempt', async () => {
+      test('takes over an expired lease, and counts a failed attempt', async () => {
         const id = await queued();
         const first = await claim();
         stores.advance(LEASE);
@@ -386,7 +423,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal((await claim()).failedAttempts, 2);
       });
 
-      test('takes a lease that ran out before what was queued later', async () => {
+      test('takes an expired lease before requests queued later', async () => {
         const id = await queued();
         await claim();
         stores.advance(1);
@@ -395,7 +432,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal((await claim()).request.id, id);
       });
 
-      test('never takes a lease that this process knows to be alive, however late it is', async () => {
+      test('never takes over a lease that this process is running, however late it is', async () => {
         const { id } = await store.find(await queued()).then((found) => found ?? assert.fail());
         const { lease } = await claim();
         stores.advance(100 * LEASE);
@@ -406,7 +443,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
     });
 
     describe('a lease', () => {
-      test('stays while it is renewed, and progress is seen', async () => {
+      test('lasts while it is renewed, and progress is visible', async () => {
         const id = await queued();
         const { lease } = await claim();
         for (const progress of [0.25, 0.5, 0.75]) {
@@ -417,7 +454,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         }
       });
 
-      test('is all that lets a worker change its request', async () => {
+      test('is required to change the request', async () => {
         const id = await queued();
         const { lease } = await claim();
         assert.equal(await other.renew(id, 'another', { leaseMs: LEASE, progress: 0.9 }), false);
@@ -430,7 +467,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await other.finish(id, lease, { result: '{}' }), true);
       });
 
-      test('that was taken over changes nothing any more', async () => {
+      test('that was taken over changes nothing', async () => {
         const id = await queued();
         const { lease: late } = await claim();
         stores.advance(LEASE + 1);
@@ -445,7 +482,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
     });
 
     describe('requeueing', () => {
-      test('counts a failed attempt only where the worker says so', async () => {
+      test('counts a failed attempt only if the worker says so', async () => {
         const id = await queued();
         const first = await claim();
         await store.renew(id, first.lease, { leaseMs: LEASE, progress: 0.5 });
@@ -484,13 +521,13 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await store.finish(id, lease, { result: 'again' }), false);
         assert.equal(await store.requeue(id, lease, { countAttempt: false }), false);
         assert.equal(await store.renew(id, lease, { leaseMs: LEASE, progress: 0 }), false);
-        assert.equal(await store.complete(id, named(1)), false);
+        assert.equal(await complete(id, named(1)), false);
         stores.advance(2 * LEASE);
         await nothingToClaim();
         assert.deepEqual(await other.outcome(id), { result });
       });
 
-      test('that failed has the reason with its figures', async () => {
+      test('that failed has its failure with the figures', async () => {
         const id = await queued();
         const { lease } = await claim();
         const failure = { code: 'audio_too_short' as const, detail: 'short', figures: { min_seconds: 5 } };
@@ -500,8 +537,8 @@ export function requestStoreSuite(factory: StoresFactory): void {
       });
     });
 
-    describe('24 hours after it was made a request', () => {
-      test('is expired at once, before anybody sweeps, and nobody can change it', async () => {
+    describe('24 hours after its creation a request', () => {
+      test('is expired at once, before the sweep, and cannot change', async () => {
         const done = await completed();
         const open = await uploading();
         const waiting = await queued();
@@ -513,8 +550,8 @@ export function requestStoreSuite(factory: StoresFactory): void {
           assert.equal(await stateOf(id), 'expired');
           assert.equal(await store.outcome(id), null);
         }
-        assert.deepEqual(await store.addPart(open, part(1), LIMITS), { added: false, why: 'not_uploading' });
-        assert.equal(await store.complete(open, named(1)), false);
+        await assertNotUploading(open);
+        assert.equal(await complete(open, named(1)), false);
         assert.equal(await store.renew(waiting, lease, { leaseMs: LEASE, progress: 1 }), false);
         assert.equal(await store.requeue(waiting, lease, { countAttempt: true }), false);
         assert.equal(await store.finish(waiting, lease, { result: 'late' }), false);
@@ -522,7 +559,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual(await store.needingBlobs([done, open, waiting]), []);
       });
 
-      test('loses everything but id, owner and times in the sweep, and after 24 hours more these', async () => {
+      test('is swept to a tombstone of id, owner and times, which goes after another 24 hours', async () => {
         const id = await completed();
         const waiting = await queued({ uploadId: 'the upload', model: 'the model' });
         stores.advance(DAY / 2);
@@ -535,20 +572,20 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual([left?.id, left?.owner, left?.state], [waiting, 'somebody', 'expired']);
         assert.ok(!JSON.stringify(left).includes('the '));
         assert.deepEqual(await store.parts(waiting), []);
-        assert.equal((await store.usage(young, 1)).bytesOfOwner, 0);
+        assert.equal((await usage(young, 1))?.ownerBytes, 0);
         assert.deepEqual(await store.countByState(), { uploading: 1, expired: 2 });
         stores.advance(DAY - 1);
         await store.expire();
         assert.equal(await stateOf(id), 'expired');
         stores.advance(1);
-        assert.equal(await stateOf(id), undefined, 'also before the sweep');
+        assert.equal(await stateOf(id), undefined, 'even before the sweep');
         await store.expire();
         assert.deepEqual(await store.countByState(), { expired: 1 });
       });
     });
 
     describe('deleting', () => {
-      test('leaves nothing for anybody, in any state', async () => {
+      test('removes a request in any state', async () => {
         const open = await uploading();
         const waiting = await queued();
         const { lease } = await claim();
@@ -568,21 +605,21 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual(await store.countByState(), {});
       });
 
-      test('again is known until 24 hours after the request would have expired', async () => {
+      test('twice is recognised until 24 hours after the request would have expired', async () => {
         const id = await completed();
         await store.delete(id, 'somebody');
         assert.equal(await other.delete(id, 'somebody'), 'already');
         stores.advance(2 * DAY - 1);
         await store.expire();
-        assert.equal(await store.find(id), null, 'and never answered as expired');
+        assert.equal(await store.find(id), null, 'never reported as expired');
         assert.equal(await other.delete(id, 'somebody'), 'already');
         stores.advance(1);
-        assert.equal(await other.delete(id, 'somebody'), 'unknown', 'also before the sweep');
+        assert.equal(await other.delete(id, 'somebody'), 'unknown', 'even before the sweep');
         await store.expire();
         assert.equal(await other.delete(id, 'somebody'), 'unknown');
       });
 
-      test('is for the owner alone', async () => {
+      test('is allowed only for the owner', async () => {
         const id = await completed();
         assert.equal(await store.delete(id, 'somebody else'), 'unknown');
         assert.equal(await stateOf(id), 'completed');
@@ -590,6 +627,21 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await store.delete(id, 'somebody else'), 'unknown');
         assert.equal(await store.delete(randomUUID(), 'somebody'), 'unknown');
       });
+    });
+
+    test('a failed transaction rolls back only itself, not concurrent calls', async () => {
+      const broken = { ...part(1), etag: null as unknown as string };
+      const [failing, waiting] = [await uploading({ partCount: 2 }), await uploading()];
+      const calls = Array.from({ length: 5 }, async () => {
+        await assert.rejects(store.addPart(failing, broken, LIMITS));
+        await store.addPart(waiting, part(1), LIMITS);
+        return uploading();
+      });
+      const created = await Promise.all(calls);
+      for (const id of created) assert.equal(await stateOf(id), 'uploading');
+      assert.deepEqual(await other.parts(failing), []);
+      assert.equal((await other.parts(waiting)).length, 1);
+      assert.deepEqual(await usage(waiting, 9), { requestBytes: 10, ownerBytes: 10 });
     });
 
     test('only unfinished requests need their blobs', async () => {

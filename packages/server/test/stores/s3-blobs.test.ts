@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { getSignedUrl } from '@aws-sdk/s3-request-secrets';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
+import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import { S3BlobStore, type S3Options } from '../../src/stores/s3/blobs.ts';
 import { s3PutSigner } from '../../src/stores/s3/presign.ts';
-import { StoreUnavailableError } from '../../src/stores/unavailable.ts';
 import { blobStoreSuite } from './blob-store-suite.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);
@@ -69,7 +69,7 @@ blobStoreSuite({
 });
 
 describe('S3', () => {
-  test('parts are put straight into the bucket, for an hour at most; each is told with its ETag and size', async () => {
+  test('clients upload parts straight to the bucket, for an hour at most; the store sees their ETags and sizes', async () => {
     const store = new S3BlobStore(await options());
     const [one, two] = await store.uploadUrls(target(), [1, 2]);
     assert.ok(one?.url.startsWith(server.endpoint));
@@ -92,7 +92,7 @@ describe('S3', () => {
     store.close();
   });
 
-  test('a URL lets nobody do anything else', async () => {
+  test('a URL permits nothing else', async () => {
     const store = new S3BlobStore(await options());
     const [{ url } = { url: '' }] = await store.uploadUrls(target(), [1]);
     const elsewhere = new URL(url);
@@ -107,7 +107,7 @@ describe('S3', () => {
     store.close();
   });
 
-  test('signatures are those of the official client, for paths and virtual hosts, with a session token', async () => {
+  test('signatures match the official client, for paths and virtual hosts, with a session token', async () => {
     for (const sessionToken of [undefined, 'a+token/=']) {
       for (const forcePathStyle of [true, false]) {
         const credentials = {
@@ -124,7 +124,7 @@ describe('S3', () => {
         });
         const now = Date.UTC(2030, 0, 1);
         const command = new PutObjectCommand({ Bucket: 'voices', Key: 'under/g/17' });
-        // A parameter that only helps to read logs.
+        // Only for log readers.
         command.middlewareStack.add(
           (next) => (args) => {
             delete (args.request as { query: Record<string, unknown> }).query['x-id'];
@@ -163,7 +163,7 @@ describe('S3', () => {
     );
   });
 
-  test('ten thousand URLs are made without holding up the event loop', async () => {
+  test('signing ten thousand URLs does not block the event loop', async () => {
     const store = new S3BlobStore(await options());
     let turns = 0;
     let done = false;
@@ -182,7 +182,7 @@ describe('S3', () => {
     store.close();
   });
 
-  test('a group of more objects than one call takes is listed and erased whole, and its neighbours stay', async () => {
+  test('a group of several pages is listed and erased completely, and other groups stay', async () => {
     const store = new S3BlobStore(await options({ pageSize: 10 }));
     const numbers = Array.from({ length: 25 }, (_, i) => i + 1);
     for (const { url } of await store.uploadUrls(target(), numbers)) {
@@ -196,7 +196,7 @@ describe('S3', () => {
     store.close();
   });
 
-  test('a blob larger than one call takes is written whole', async () => {
+  test('a blob larger than one multipart piece is written completely', async () => {
     const store = new S3BlobStore(await options());
     const chunk = randomBytes(1024 * 1024);
     const { bytes } = await store.write('g', '1', from(...Array.from({ length: 12 }, () => chunk)));
@@ -206,14 +206,14 @@ describe('S3', () => {
     store.close();
   });
 
-  test('a read that breaks off goes on where it stopped', async () => {
+  test('an interrupted read resumes where it stopped', async () => {
     const shared = await options();
     const direct = new S3BlobStore(shared);
     const bytes = randomBytes(3_000_000);
     const { etag } = await direct.write('g', '1', from(bytes));
     let connections = 0;
     const { port } = new URL(server.endpoint);
-    // The first connections break after a while.
+    // The first three connections break after 700,000 bytes.
     const proxy = createServer((client) => {
       const store = connect(Number(port), '127.0.0.1');
       let left = connections++ < 3 ? 700_000 : Number.POSITIVE_INFINITY;
@@ -230,13 +230,13 @@ describe('S3', () => {
     const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const flaky = new S3BlobStore({ ...shared, endpoint });
     assert.ok((await readAll(flaky.read('g', '1', { start: 5, etag }))).equals(bytes.subarray(5)));
-    assert.ok(connections > 3, 'it did break off');
+    assert.ok(connections > 3, 'it was interrupted');
     flaky.close();
     direct.close();
     proxy.close();
   });
 
-  test('what is wrong with it is said in words, in time', async () => {
+  test('problems are reported clearly and in time', async () => {
     const good = await options({ answerMs: SHORT_TIMEOUT_MS });
     const cases: [Partial<S3Options>, RegExp][] = [
       [{ endpoint: 'http://127.0.0.1:1' }, /cannot be reached/],

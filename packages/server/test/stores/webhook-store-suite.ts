@@ -1,9 +1,8 @@
-// What every WebhookStore must do, whatever it keeps webhooks in.
+// Tests for every WebhookStore.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Outcome, RequestStore } from '../../src/stores/request-store.ts';
-import type { WebhookStore } from '../../src/stores/webhook-store.ts';
+import type { Outcome, RequestStore, WebhookStore } from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 1_000 };
@@ -40,7 +39,7 @@ export function webhookStoreSuite(factory: StoresFactory): void {
     }
     const claim = (from = store, limit = 10) => from.claim({ limit, holdMs: HOLD });
 
-    test('one is due when a request that wants it is over, and says what became of it', async () => {
+    test('a webhook is due when its request is completed or failed', async () => {
       assert.deepEqual(await claim(), []);
       const createdAt = stores.now();
       const [done, failed] = [await finished(), await finished(undefined, { failure: FAILURE })];
@@ -60,7 +59,7 @@ export function webhookStoreSuite(factory: StoresFactory): void {
       assert.deepEqual(rest, { owner: 'somebody', label: 'Monday', url, createdAt, attempts: 0 });
     });
 
-    test('each goes to one sender at a time, and to another when that one was not heard of', async () => {
+    test('each has one sender at a time, and is due again if that sender dies', async () => {
       for (let i = 0; i < 6; i++) await finished();
       const claims = await Promise.all([claim(store, 2), claim(other, 2), claim(store, 2)]);
       const ids = claims.flat().map(({ id }) => id);
@@ -73,7 +72,7 @@ export function webhookStoreSuite(factory: StoresFactory): void {
       assert.ok(again.every(({ attempts }) => attempts === 0));
     });
 
-    test('one that failed is due again when it is time, with one more attempt', async () => {
+    test('a failed delivery is due again after its delay, with one more attempt', async () => {
       await finished();
       const [first] = await claim();
       await other.retry(first?.id ?? '', { afterMs: 5 * HOLD });
@@ -83,7 +82,7 @@ export function webhookStoreSuite(factory: StoresFactory): void {
       assert.deepEqual(await claim(), [{ ...first, attempts: 1 }]);
     });
 
-    test('they go with their request', async () => {
+    test('they are deleted with their request', async () => {
       const deleted = await finished();
       await finished();
       await requests.delete(deleted, 'somebody');

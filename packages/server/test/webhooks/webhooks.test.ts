@@ -13,7 +13,7 @@ import { Receiver } from '@undertone/testing/webhook-receiver';
 import { Webhook } from 'standardwebhooks';
 import Value from 'typebox/value';
 import { createLogger } from '../../src/index.ts';
-import type { Webhook as Due } from '../../src/stores/webhook-store.ts';
+import type { Webhook as Due } from '../../src/stores/contracts.ts';
 import type { Resolve } from '../../src/webhooks/address.ts';
 import { sendWebhook } from '../../src/webhooks/deliver.ts';
 

@@ -2,35 +2,37 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { incoming, isSafeName, requireSafeNames } from '../blob-bytes.ts';
-import type {
-  BlobInfo,
-  BlobStore,
-  PartUrl,
-  ReadOptions,
-  UploadTarget,
-  WriteOptions,
-  WrittenBlob,
-} from '../blob-store.ts';
-import type { Presigner } from '../signing.ts';
-import { asUnavailable } from './errors.ts';
+import {
+  type BlobInfo,
+  type BlobStore,
+  incoming,
+  isSafeName,
+  type PartUrl,
+  type ReadOptions,
+  requireSafeNames,
+  type UploadTarget,
+  type WriteOptions,
+  type WrittenBlob,
+} from '../blobs.ts';
+import { fromDisk } from '../errors.ts';
+import type { Secrets } from '../signing.ts';
 
 const READ_BYTES = 256 * 1024;
-/** Marks what is still being written. */
+/** Suffix of a blob that is still being written. */
 const UNFINISHED = '.unfinished';
 
 /** Blobs as files: `folder/group/name`. */
 export class FileBlobStore implements BlobStore {
   readonly #folder: string;
-  readonly #presigner: Presigner;
+  readonly #secrets: Secrets;
 
-  constructor(folder: string, presigner: Presigner) {
+  constructor(folder: string, secrets: Secrets) {
     this.#folder = folder;
-    this.#presigner = presigner;
+    this.#secrets = secrets;
   }
 
   uploadUrls(request: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]> {
-    return this.#presigner.urls(request, partNumbers);
+    return this.#secrets.urls(request, partNumbers);
   }
 
   write(
@@ -67,10 +69,10 @@ export class FileBlobStore implements BlobStore {
   ): AsyncGenerator<Uint8Array> {
     if (end <= start) return;
     try {
-      // Its `end` is the last byte that is read.
+      // Its `end` is inclusive.
       yield* createReadStream(this.#path(group, name), { highWaterMark: READ_BYTES, start, end: end - 1 });
     } catch (error) {
-      throw asUnavailable(error);
+      throw fromDisk(error);
     }
   }
 
@@ -79,7 +81,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   eraseGroup(group: string): Promise<void> {
-    // Retries: a part that arrives at this moment may put one more file into the folder.
+    // Retries: a part that is arriving may add another file to the folder.
     const options = { recursive: true, force: true, maxRetries: 3, retryDelay: 20 };
     return this.#guard(() => rm(this.#path(group), options));
   }
@@ -113,7 +115,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async #makeRoot(): Promise<void> {
-    // The data folder may not be there when nothing else is kept in it.
+    // With PostgreSQL the data folder may not exist yet.
     await makeFolder(dirname(this.#folder));
     await makeFolder(this.#folder);
   }
@@ -122,7 +124,7 @@ export class FileBlobStore implements BlobStore {
     try {
       return await work();
     } catch (error) {
-      throw asUnavailable(error);
+      throw fromDisk(error);
     }
   }
 
@@ -147,7 +149,7 @@ async function writeAll(
   return { bytes: written, etag: hash.digest('hex') };
 }
 
-/** True when it was not there. Step by step: Node's recursive way calls every error a missing folder. */
+/** True if it is new. Not recursive: there Node reports every error as a missing folder. */
 async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -158,7 +160,7 @@ async function makeFolder(path: string): Promise<boolean> {
   }
 }
 
-/** A new name in a folder survives a power cut only when the folder itself was flushed. */
+/** A new name survives a power cut only once its folder is flushed. */
 async function flush(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   await handle.sync().finally(() => handle.close());

@@ -1,34 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { ANSWER_MS, StoreUnavailableError } from '../unavailable.ts';
-import { asUnavailable, isConflict, isFromServer } from './errors.ts';
+import { ANSWER_MS, fromPostgres, isConflict, isServerError, StoreUnavailableError } from '../errors.ts';
+import { PARAMETER, type Query, type SqlDatabase, type SqlValue } from '../sql/database.ts';
+import { POSTGRES } from './dialect.ts';
 
-/** The server gives up a little earlier than we do, so that what we were told has failed does not happen afterwards. */
+/** The server gives up a little earlier than we do, so that a call reported as failed does not happen afterwards. */
 const EARLIER_MS = 100;
 const CONNECTIONS = 10;
 const CLOSE_MS = 2_000;
 const RETRY_PAUSE_MS = 20;
 
-/** By the clock of the database, which all processes share. */
+/** The clock of the database, which all processes share. */
 const DATABASE_TIME = '(extract(epoch FROM now()) * 1000)::bigint';
-
-export type Values = Record<string, unknown>;
-/** One statement with `:names` for its values; `:now` is the time. */
-export type Query = <Row = object>(sql: string, values?: Values) => Promise<{ rows: Row[]; count: number }>;
 
 export interface PostgresOptions {
   readonly url: string;
-  /** Tests have a clock of their own. */
+  /** Tests bring their own clock. */
   readonly now?: (() => number) | undefined;
   /** Longer in tests that are not about it. */
   readonly answerMs?: number | undefined;
 }
 
 /**
- * The database as the stores use it: a pool of connections, each call within a second or StoreUnavailableError. A
- * connection that failed is not used again; the next call opens another, so that they come back with the database.
+ * A pool of connections. Each call ends within a second or with StoreUnavailableError. A failed connection is not reused;
+ * the next call opens another, so that the stores recover with the database.
  */
-export class PostgresDatabase {
+export class PostgresDatabase implements SqlDatabase {
+  readonly dialect = POSTGRES;
   readonly #pool: pg.Pool;
   readonly #options: PostgresOptions;
   readonly #answerMs: number;
@@ -45,34 +43,21 @@ export class PostgresDatabase {
     });
     // An idle connection broke; the pool has already dropped it.
     this.#pool.on('error', () => undefined);
-    // One in use broke between two statements: the next one says so.
+    // A connection in use broke between two statements: the next statement reports it.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Milliseconds since the database last could not be reached from here. */
-  get availableFor(): number {
+  get availableMs(): number {
     return performance.now() - this.#lastUnavailable;
   }
 
-  /** One statement. Returns how many rows it changed or read. */
-  async run(sql: string, values?: Values): Promise<number> {
-    return (await this.#use((query) => query(sql, values))).count;
-  }
+  readonly query: Query = (sql, values) => this.#use((query) => query(sql, values));
 
-  async all<Row>(sql: string, values?: Values): Promise<Row[]> {
-    return (await this.#use((query) => query<Row>(sql, values))).rows;
-  }
-
-  async get<Row>(sql: string, values?: Values): Promise<Row | undefined> {
-    return (await this.all<Row>(sql, values))[0];
-  }
-
-  /** All of it or nothing. Runs again from the beginning when it met another transaction. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#use(async (query) => {
       await query('BEGIN');
       const value = await work(query).catch(async (error: unknown) => {
-        if (isFromServer(error)) await query('ROLLBACK');
+        if (isServerError(error)) await query('ROLLBACK');
         throw error;
       });
       await query('COMMIT');
@@ -82,7 +67,7 @@ export class PostgresDatabase {
 
   async close(): Promise<void> {
     if (this.#pool.ending) return;
-    // A connection that hangs cannot be waited for.
+    // A connection that hangs never closes.
     await Promise.race([this.#pool.end(), sleep(CLOSE_MS, undefined, { ref: false })]);
   }
 
@@ -96,7 +81,7 @@ export class PostgresDatabase {
           await sleep(RETRY_PAUSE_MS * Math.random());
           continue;
         }
-        const known = asUnavailable(error);
+        const known = fromPostgres(error);
         if (known instanceof StoreUnavailableError) this.#lastUnavailable = performance.now();
         throw known;
       }
@@ -114,20 +99,20 @@ export class PostgresDatabase {
     });
     const query: Query = async (sql, values = {}) => {
       const { text, names } = positional(sql, this.#options.now === undefined);
-      const given = { now: this.#options.now?.(), ...values };
-      const answer = await client.query(
+      const given: Record<string, SqlValue | undefined> = { now: this.#options.now?.(), ...values };
+      const { rows } = await client.query(
         text,
-        names.map((name) => given[name as keyof typeof given]),
+        names.map((name) => given[name]),
       );
-      return { rows: answer.rows, count: answer.rowCount ?? 0 };
+      return rows;
     };
     try {
       const value = await before(deadline, work(query));
       client.release();
       return value;
     } catch (error) {
-      // After anything but an answer of the server nobody knows what the connection is doing.
-      client.release(!isFromServer(error));
+      // After anything but an answer from the server the state of the connection is unknown.
+      client.release(!isServerError(error));
       throw error;
     }
   }
@@ -138,20 +123,20 @@ export function connectionOptions(url: string): pg.ClientConfig {
     connectionString: url,
     application_name: 'undertone',
     keepAlive: true,
-    // Tables of our own names, in a schema of their own.
+    // Our tables have their own schema.
     options: '-c search_path=undertone',
     types: { getTypeParser },
   };
 }
 
-/** BIGINT as a number: all of ours are times or bytes, far below 2^53. */
+/** BIGINT as a number: ours are all times or bytes, far below 2^53. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: unknown) =>
   oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text');
 
 async function before<T>(deadline: number, promise: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timeOut = () => late.reject(new StoreUnavailableError('its database answers too slowly'));
-  // In the next round of the event loop: the answer may have come while this thread was busy.
+  // One turn of the event loop later: the answer may have arrived while this thread was busy.
   const timer = setTimeout(() => setImmediate(timeOut), Math.max(0, deadline - performance.now()));
   promise.catch(() => undefined);
   try {
@@ -163,16 +148,16 @@ async function before<T>(deadline: number, promise: Promise<T>): Promise<T> {
 
 const compiled = new Map<string, { text: string; names: string[] }>();
 
-/** `:name` as `$1`, `$2`, ...; casts (`::bigint`) stay. */
+/** Writes `:name` as `$1`, `$2`, ... */
 function positional(sql: string, databaseTime: boolean): { text: string; names: string[] } {
   const key = `${databaseTime} ${sql}`;
   const known = compiled.get(key);
   if (known !== undefined) return known;
   const names: string[] = [];
-  const text = sql.replace(/(?<!:):([a-z]\w*)/gi, (_, name: string) => {
+  const text = sql.replace(PARAMETER, (_, name: string) => {
     if (name === 'now' && databaseTime) return DATABASE_TIME;
     if (!names.includes(name)) names.push(name);
-    // A test's time says its type, as the expression does.
+    // A test's time has the type of the expression.
     return `$${names.indexOf(name) + 1}${name === 'now' ? '::bigint' : ''}`;
   });
   compiled.set(key, { text, names });

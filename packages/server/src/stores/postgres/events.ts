@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { RequestEvents } from '../request-store.ts';
+import type { RequestEvents } from '../contracts.ts';
 import { connectionOptions } from './database.ts';
-import { CHANNEL } from './requests.ts';
+import { CHANNEL } from './dialect.ts';
 
 const CONNECT_MS = 950;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Hears what other processes did, on a connection of its own that is opened again whenever it breaks. What happens in
- * between is not heard: workers look for themselves now and then as well.
+ * Listens to other processes on a connection of its own, which is reopened whenever it breaks. Events in between are lost:
+ * workers also poll.
  */
 export class PostgresEvents {
   readonly #url: string;
@@ -39,7 +39,7 @@ export class PostgresEvents {
       this.#client = client;
       const ended = new Promise<void>((resolve) => client.once('end', resolve));
       client.on('error', () => undefined);
-      client.on('notification', ({ payload = '' }) => tell(events, payload));
+      client.on('notification', ({ payload = '' }) => dispatch(events, payload));
       try {
         await client.connect();
         await client.query(`LISTEN ${CHANNEL}`);
@@ -47,7 +47,7 @@ export class PostgresEvents {
         events.queued();
         if (!this.#closing.signal.aborted) await ended;
       } catch {
-        // The calls of the stores say what is wrong.
+        // Store calls report what is wrong.
       }
       await client.end().catch(() => undefined);
       const { signal } = this.#closing;
@@ -57,7 +57,7 @@ export class PostgresEvents {
   }
 }
 
-function tell(events: RequestEvents, payload: string): void {
+function dispatch(events: RequestEvents, payload: string): void {
   const [what, id = ''] = payload.split(' ');
   if (what === 'queued') events.queued();
   if (what === 'over') events.over(id);

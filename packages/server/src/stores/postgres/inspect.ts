@@ -1,6 +1,6 @@
 import pg from 'pg';
+import { fromPostgres } from '../errors.ts';
 import { connectionOptions } from './database.ts';
-import { asUnavailable } from './errors.ts';
 import { schemaOf } from './migrate.ts';
 
 const CONNECT_MS = 5_000;
@@ -10,16 +10,16 @@ export interface PostgresInspection {
   readonly version: string;
   readonly majorVersion: number;
   readonly schema: { readonly done: number; readonly newest: number };
-  /** May our schema be made in this database? */
+  /** True if our schema can be created in this database. */
   readonly mayCreate: boolean;
-  /** Tables of ours that this user may not read and write. */
+  /** Our tables that this user may not read and write. */
   readonly closedTables: readonly string[];
   readonly readOnly: boolean;
-  /** How far its clock is ahead of ours. */
+  /** Its clock minus ours. */
   readonly clockAheadMs: number;
 }
 
-/** What `undertone doctor` wants to know. Changes nothing; rejects with StoreUnavailableError where it can say why. */
+/** For `undertone doctor`. Changes nothing; rejects with StoreUnavailableError if the cause is known. */
 export async function inspectPostgres(url: string): Promise<PostgresInspection> {
   const client = new pg.Client({ ...connectionOptions(url), connectionTimeoutMillis: CONNECT_MS });
   client.on('error', () => undefined);
@@ -59,7 +59,7 @@ export async function inspectPostgres(url: string): Promise<PostgresInspection> 
       clockAheadMs: found.clock - (asked + answered) / 2,
     };
   } catch (error) {
-    throw asUnavailable(error);
+    throw fromPostgres(error);
   } finally {
     await client.end();
   }

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
+import { fromPostgres } from '../errors.ts';
 import { SECRET_FILE } from '../signing.ts';
-import { openDatabase } from '../sqlite/database.ts';
+import { openDatabase } from '../sqlite/open.ts';
 import { connectionOptions } from './database.ts';
-import { asUnavailable } from './errors.ts';
 import { migratePostgres } from './migrate.ts';
 
 const CONNECT_MS = 5_000;
@@ -14,18 +14,18 @@ const ROWS_AT_ONCE = 500;
 export interface Moved {
   readonly keys: number;
   readonly requests: number;
-  /** Recordings that are not finished: their audio lies in the data folder, so they stay there. */
+  /** Unfinished recordings are not copied: their audio is in the data folder. */
   readonly unfinished: number;
 }
 
 type Row = Record<string, unknown>;
 
-/** Past their time they are not worth taking along; of those that are over only the id is left. */
+/** Results that have not expired, and tombstones. */
 const FINISHED = `state IN ('expired', 'deleted') OR state IN ('completed', 'failed') AND expires_at > :now`;
 
 /**
- * Copies keys, results, what is known of past requests and the secret that signs from the data folder into PostgreSQL, in
- * one transaction. What is there already stays as it is, so that it can be run again. Nothing in the data folder is changed.
+ * Copies keys, results, tombstones and the signing secret from the data folder into PostgreSQL, in one transaction. Existing
+ * rows stay as they are, so that it can be run again. Nothing in the data folder changes.
  */
 export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: string }): Promise<Moved> {
   const embedded = await openDatabase(dataDir);
@@ -41,27 +41,27 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
       requests: await copy(
         client,
         'requests',
-        // The audio is erased as soon as there is a result, or is about to be.
+        // The audio of a finished request has been erased, or is about to be.
         embedded.prepare(`SELECT *, 0 AS stored_bytes FROM requests WHERE ${FINISHED}`).iterate({ now }),
       ),
       unfinished: countUnfinished(embedded, now),
     };
     const results = `SELECT results.* FROM results JOIN requests ON id = request_id WHERE ${FINISHED}`;
     await copy(client, 'results', embedded.prepare(results).iterate({ now }));
-    // What was signed with it stays valid.
+    // URLs signed with it stay valid.
     const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
     if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);
     await client.query('COMMIT');
     return moved;
   } catch (error) {
-    throw asUnavailable(error);
+    throw fromPostgres(error);
   } finally {
     embedded.close();
     await client.end();
   }
 }
 
-/** How many were not there before. */
+/** Returns how many rows are new. */
 async function copy(client: pg.Client, table: string, rows: Iterable<Row>): Promise<number> {
   const { rows: found } = await client.query<{ name: string }>(
     `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'undertone' AND table_name = $1`,
@@ -92,7 +92,7 @@ function* batches(rows: Iterable<Row>): Generator<Row[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Bytes as PostgreSQL reads them from text. */
+/** PostgreSQL's text form of bytes. */
 function asPostgres(value: unknown): unknown {
   return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value;
 }

@@ -1,47 +1,48 @@
 import { randomBytes } from 'node:crypto';
-import type { MakeBuckets } from '../../http/rate-limit.ts';
-import type { RequestEvents } from '../request-store.ts';
-import type { Stores } from '../sqlite/local-stores.ts';
-import { PostgresBuckets } from './buckets.ts';
+import type { RequestEvents, SqlStores } from '../contracts.ts';
+import { type MakeBuckets, SharedBuckets } from '../sql/limits.ts';
+import { storesOn } from '../sql/stores.ts';
 import { PostgresDatabase, type PostgresOptions } from './database.ts';
 import { PostgresEvents } from './events.ts';
-import { PostgresKeyStore } from './keys.ts';
 import { migratePostgres } from './migrate.ts';
-import { PostgresRequestStore } from './requests.ts';
-import { PostgresWebhookStore } from './webhooks.ts';
 
-export interface PostgresStores extends Stores {
-  readonly database: PostgresDatabase;
+/** What only several processes need. */
+export interface SharedStores {
   /** Rate limits that all processes share. */
   readonly makeBuckets: MakeBuckets;
-  /** What all processes sign with; made by the first that asks. */
-  secret(): Promise<Buffer>;
-  /** Calls back when another process did something that matters here. */
+  /** Calls back when another process queues or ends a request. */
   listen(events: RequestEvents): void;
-  /** True in one process, once in each period: it does the work for all of them. */
+  /** True in one process, once per period: it runs the task for all of them. */
   takeTurn(task: string, everyMs: number): Promise<boolean>;
 }
 
-/** Keys and requests in PostgreSQL, which any number of processes share. Brings the database up to date first. */
+export interface PostgresStores extends SqlStores, SharedStores {
+  readonly database: PostgresDatabase;
+  /** Signs for all processes; the first one that asks creates it. */
+  secret(): Promise<Buffer>;
+}
+
+/** The stores in PostgreSQL, for any number of processes. Migrates the database first. */
 export async function openPostgresStores(options: PostgresOptions): Promise<PostgresStores> {
   await migratePostgres(options.url);
   const database = new PostgresDatabase(options);
   const events = new PostgresEvents(options.url);
   return {
+    ...storesOn(database),
     database,
-    requests: new PostgresRequestStore(database),
-    keys: new PostgresKeyStore(database),
-    webhooks: new PostgresWebhookStore(database),
-    makeBuckets: (kind, perMinute) => new PostgresBuckets(database, kind, perMinute),
+    makeBuckets: (kind, perMinute) => new SharedBuckets(database, kind, perMinute),
     secret: () => readSecret(database),
     listen: (listener) => events.start(listener),
-    takeTurn: async (task, everyMs) =>
-      (await database.run(
+    takeTurn: async (task, everyMs) => {
+      const begun = await database.query(
         `INSERT INTO periodic_tasks VALUES (:task, :now)
          ON CONFLICT (name) DO UPDATE SET begun_at = excluded.begun_at
-         WHERE periodic_tasks.begun_at <= excluded.begun_at - :everyMs::bigint`,
+         WHERE periodic_tasks.begun_at <= excluded.begun_at - :everyMs::bigint
+         RETURNING name`,
         { task, everyMs },
-      )) > 0,
+      );
+      return begun.length > 0;
+    },
     close: async () => {
       await events.close();
       await database.close();
@@ -50,10 +51,9 @@ export async function openPostgresStores(options: PostgresOptions): Promise<Post
 }
 
 async function readSecret(database: PostgresDatabase): Promise<Buffer> {
-  const value = randomBytes(32);
-  await database.run(`INSERT INTO secrets VALUES ('presign', :value) ON CONFLICT (name) DO NOTHING`, {
-    value,
+  await database.query(`INSERT INTO secrets VALUES ('presign', :value) ON CONFLICT (name) DO NOTHING`, {
+    value: randomBytes(32),
   });
-  const kept = await database.get<{ value: Buffer }>(`SELECT value FROM secrets WHERE name = 'presign'`);
-  return (kept as { value: Buffer }).value;
+  const [row] = await database.query<{ value: Buffer }>(`SELECT value FROM secrets WHERE name = 'presign'`);
+  return (row as { value: Buffer }).value;
 }

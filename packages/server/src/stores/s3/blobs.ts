@@ -11,53 +11,55 @@ import {
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { incoming, isSafeName, orAborted, requireSafeNames } from '../blob-bytes.ts';
-import type {
-  ArrivedPart,
-  BlobInfo,
-  BlobStore,
-  PartUrl,
-  ReadOptions,
-  UploadTarget,
-  WriteOptions,
-  WrittenBlob,
-} from '../blob-store.ts';
-import { ANSWER_MS, StoreUnavailableError } from '../unavailable.ts';
-import { asUnavailable } from './errors.ts';
+import {
+  type ArrivedPart,
+  type BlobInfo,
+  type BlobStore,
+  incoming,
+  isSafeName,
+  orAborted,
+  type PartUrl,
+  type ReadOptions,
+  requireSafeNames,
+  type UploadTarget,
+  type WriteOptions,
+  type WrittenBlob,
+} from '../blobs.ts';
+import { ANSWER_MS, fromS3, StoreUnavailableError } from '../errors.ts';
 import { s3PutSigner } from './presign.ts';
 import { S3Writer } from './writer.ts';
 
-/** Only small calls are answered within a second: bytes may take as long as they keep coming. */
+/** Only small calls have to be answered within a second; transfers time out when no byte arrives. */
 const IDLE_MS = 10_000;
-/** A read that breaks off goes on where it stopped, unless it breaks off so often without bringing anything. */
+/** An interrupted read resumes where it stopped. It fails after this many attempts without any data. */
 const READ_TRIES = 4;
 const READ_PAUSE_MS = 200;
-/** Such an URL cannot be revoked, so it does not live long. */
+/** S3's URLs cannot be revoked, so they are short-lived. */
 const URL_SECONDS = 60 * 60;
-const SIGNED_AT_ONCE = 500;
-const CHUNKS_AT_ONCE = 64;
-/** S3 lists and erases no more in one call. */
+const SIGNED_PER_TURN = 500;
+const CHUNKS_PER_TURN = 64;
+/** S3's maximum for listing and deleting. */
 const PAGE_SIZE = 1_000;
 
 export interface S3Options {
   readonly bucket: string;
-  /** Before every key: `PREFIXgroup/name`. Everything under it belongs to this installation. */
+  /** Keys are `PREFIXgroup/name`. Everything under the prefix belongs to this installation. */
   readonly prefix: string;
   readonly region: string;
-  /** Empty: that of AWS. */
+  /** Empty: AWS. */
   readonly endpoint: string;
-  /** What senders reach it under, when that is another. */
+  /** The address clients upload to, if different. */
   readonly publicEndpoint: string;
   /** `auto`: virtual hosts at AWS, paths elsewhere. */
   readonly addressing: 'auto' | 'path' | 'virtual';
   readonly now?: (() => number) | undefined;
   /** Longer in tests that are not about it. */
   readonly answerMs?: number | undefined;
-  /** Objects in one call; fewer in tests. */
+  /** Smaller in tests. */
   readonly pageSize?: number;
 }
 
-/** Blobs as objects in S3. Senders put parts straight into it: the object of a part is named by its number. */
+/** Blobs as objects in S3. Clients upload parts straight to it; a part's object is named by its number. */
 export class S3BlobStore implements BlobStore {
   readonly uploadOrigin: string;
   readonly #client: S3Client;
@@ -76,7 +78,7 @@ export class S3BlobStore implements BlobStore {
       forcePathStyle: usesPaths(options),
       maxAttempts: 2,
       requestHandler: { connectionTimeout: this.#answerMs, socketTimeout: IDLE_MS },
-      // Not every S3 knows the newer checksums.
+      // Not every S3 supports the newer checksums.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     });
@@ -93,7 +95,7 @@ export class S3BlobStore implements BlobStore {
     for (const part_number of partNumbers) {
       const url = sign(publicUrl(this.#options, this.#key(request.id, String(part_number))));
       urls.push({ part_number, url, expires_at });
-      if (urls.length % SIGNED_AT_ONCE === 0) await nextTurn();
+      if (urls.length % SIGNED_PER_TURN === 0) await nextTurn();
     }
     return urls;
   }
@@ -124,8 +126,8 @@ export class S3BlobStore implements BlobStore {
       for await (const chunk of incoming(bytes, options)) {
         count += chunk.length;
         await orAborted(writer.write(chunk), options.signal);
-        // Most chunks only wait in memory: a fast source of small ones would hold up the event loop.
-        if (++chunks % CHUNKS_AT_ONCE === 0) await nextTurn();
+        // Most chunks are only buffered: a fast source of small ones would block the event loop.
+        if (++chunks % CHUNKS_PER_TURN === 0) await nextTurn();
       }
       return { bytes: count, etag: unquoted(await orAborted(writer.end(), options.signal)) };
     } catch (error) {
@@ -156,9 +158,9 @@ export class S3BlobStore implements BlobStore {
         }
         return;
       } catch (error) {
-        // There is nothing from here on.
+        // Past the end.
         if ((error as Error).name === 'InvalidRange') return;
-        const known = asUnavailable(error);
+        const known = fromS3(error);
         if (!(known instanceof StoreUnavailableError) || tries >= READ_TRIES) throw known;
       }
       await sleep(READ_PAUSE_MS);
@@ -179,14 +181,15 @@ export class S3BlobStore implements BlobStore {
         Delete: { Objects, Quiet: true },
       });
       const { Errors = [] } = await this.#guard(() => this.#client.send(command, within(IDLE_MS)));
-      if (Errors[0]) throw new StoreUnavailableError(`its object store did not erase all: ${Errors[0].Code}`);
+      if (Errors[0])
+        throw new StoreUnavailableError(`its object store did not delete everything: ${Errors[0].Code}`);
     }
   }
 
   async groups(): Promise<string[]> {
     const { prefix } = this.#options;
     const found = new Set<string>();
-    // Objects, not common prefixes: some stores show the empty folders that they left.
+    // Objects, not common prefixes: some stores still list empty folders.
     for await (const { Contents = [] } of this.#pages(prefix)) {
       for (const { Key = '' } of Contents) {
         const [group = '', name] = Key.slice(prefix.length).split('/');
@@ -249,7 +252,7 @@ export class S3BlobStore implements BlobStore {
     try {
       return await work();
     } catch (error) {
-      throw asUnavailable(error);
+      throw fromS3(error);
     }
   }
 }
@@ -262,7 +265,7 @@ function usesPaths({ addressing, endpoint }: S3Options): boolean {
   return addressing === 'auto' ? endpoint !== '' : addressing === 'path';
 }
 
-/** Where senders reach an object. Keys have no characters that would have to be escaped. */
+/** The address clients upload an object to. Keys need no escaping. */
 function publicUrl(options: S3Options, key: string): URL {
   const { bucket, region, endpoint, publicEndpoint } = options;
   const url = new URL(publicEndpoint || endpoint || `https://s3.${region}.amazonaws.com`);
@@ -275,7 +278,7 @@ function publicUrl(options: S3Options, key: string): URL {
   return url;
 }
 
-/** Otherwise as S3 spells it: reading asks for the very same again. */
+/** Otherwise unchanged: reads send it back as If-Match. */
 function unquoted(etag: string): string {
   return etag.replaceAll('"', '');
 }

@@ -6,17 +6,17 @@ const URL_MS = 60_000;
 const ENCRYPTION = 'x-amz-server-side-encryption';
 
 export interface S3Inspection {
-  /** What became of a part that was put to its upload URL, as a client would; null when all is well. */
+  /** Why a part could not be uploaded as a client would; null if it worked. */
   readonly uploadProblem: string | null;
-  /** How far the clock of S3 is ahead of ours; null when it does not tell. */
+  /** S3's clock minus ours; null if unknown. */
   readonly clockAheadMs: number | null;
-  /** Web pages whose browsers could not upload, and why. */
+  /** Origins whose pages could not upload, and why. */
   readonly corsProblems: readonly string[];
 }
 
 /**
- * What `undertone doctor` wants to know: writes, lists, reads and erases two small objects, one of them the way clients do.
- * Rejects with StoreUnavailableError where it can say why that does not work.
+ * For `undertone doctor`: writes, lists, reads and erases two small objects, one of them as clients do. Rejects with
+ * StoreUnavailableError if the cause is known.
  */
 export async function inspectS3(store: S3BlobStore, origins: readonly string[]): Promise<S3Inspection> {
   const group = `doctor-${randomUUID()}`;
@@ -25,7 +25,7 @@ export async function inspectS3(store: S3BlobStore, origins: readonly string[]):
     const { etag } = await store.write(group, 'by-us', onePiece(bytes));
     const read: Uint8Array[] = [];
     for await (const chunk of store.read(group, 'by-us', { etag })) read.push(chunk);
-    if (!Buffer.concat(read).equals(bytes)) throw new Error('S3 gave back other bytes than it was given');
+    if (!Buffer.concat(read).equals(bytes)) throw new Error('S3 returned other bytes than were written');
     const target = { id: group, expiresAt: Date.now() + URL_MS, baseUrl: '' };
     const [part] = await store.uploadUrls(target, [1]);
     return await tryUpload(store, group, part?.url ?? '', bytes, origins);
@@ -47,11 +47,11 @@ async function tryUpload(
     const put = await call(url, { method: 'PUT', body });
     const clockAheadMs = clockAhead(put.headers.get('date'), (asked + Date.now()) / 2);
     if (!put.ok) {
-      const uploadProblem = `it was answered ${put.status} ${codeOf(await put.text())}`.trim();
+      const uploadProblem = `the answer was ${put.status} ${codeOf(await put.text())}`.trim();
       return { ...nothing, clockAheadMs, uploadProblem };
     }
     const arrived = (await store.arrived(group)).some(({ number }) => number === 1);
-    const uploadProblem = arrived ? null : 'it was accepted there, but is not in the bucket';
+    const uploadProblem = arrived ? null : 'S3 accepted it, but it is not in the bucket';
     const found = await Promise.all(origins.map((origin) => corsProblem(url, origin, body)));
     return { uploadProblem, clockAheadMs, corsProblems: found.filter((problem) => problem !== null) };
   } catch (error) {
@@ -60,7 +60,7 @@ async function tryUpload(
   }
 }
 
-/** As a browser does: it asks first, and shows a page only those headers that it may see. */
+/** As a browser does: a preflight, then only exposed headers are visible to the page. */
 async function corsProblem(url: string, origin: string, body: Buffer<ArrayBuffer>): Promise<string | null> {
   const preflight = await call(url, {
     method: 'OPTIONS',
@@ -71,17 +71,17 @@ async function corsProblem(url: string, origin: string, body: Buffer<ArrayBuffer
   if (!/\bPUT\b|\*/.test(allowed('methods'))) return `${origin} may not PUT`;
   const put = await call(url, { method: 'PUT', body, headers: { origin } });
   const exposed = (put.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(/[\s,]+/);
-  // Whether the ETag is an MD5 hangs on the encryption.
+  // Encryption decides whether the ETag is an MD5.
   const needed = ['etag', ...(put.headers.get(ENCRYPTION)?.startsWith('aws:kms') ? [ENCRYPTION] : [])];
   const hidden = exposed.includes('*') ? [] : needed.filter((name) => !exposed.includes(name));
-  return hidden.length === 0 ? null : `${origin} does not get to see ${hidden.join(' and ')}`;
+  return hidden.length === 0 ? null : `${origin} cannot read ${hidden.join(' and ')}`;
 }
 
 function call(url: string, init: RequestInit): Promise<Response> {
   return fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
 }
 
-/** The header has whole seconds: half of one is taken to have passed. */
+/** The header has whole seconds, so on average half a second has passed. */
 function clockAhead(date: string | null, now: number): number | null {
   const at = Date.parse(date ?? '');
   return Number.isNaN(at) ? null : at + 500 - now;

@@ -15,8 +15,8 @@ export interface PresignOptions {
 }
 
 /**
- * Signs PUTs to addresses in S3 (AWS Signature Version 4 in the query). By hand, because one recording can have ten
- * thousand parts: the official client takes over a millisecond for each, this hundredths of one.
+ * Signs PUT URLs for S3 (AWS Signature Version 4 in the query). By hand because one recording can have ten thousand parts: the
+ * official client needs over a millisecond for each, this a few hundredths.
  */
 export function s3PutSigner({
   credentials,

@@ -6,21 +6,22 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { asUnavailable } from './errors.ts';
+import { fromS3 } from '../errors.ts';
 
-/** S3 takes pieces of 5 MiB and more. */
+/** S3's minimum is 5 MiB. */
 const PIECE_BYTES = 8 * 1024 * 1024;
 
 /**
- * Writes bytes of unknown length as one object, with one piece of them in memory. S3 calls that a multipart upload; it has
- * nothing to do with the parts that our clients send. The object appears when `end` resolves, or never.
+ * Writes one object of unknown length, buffering one piece at a time. S3 calls that a multipart upload; its pieces are not the
+ * parts that our clients send. The object appears when `end` resolves, or never.
+ * By hand: `Upload` in @aws-sdk/lib-storage rejects an aborted upload before its pieces are deleted.
  */
 export class S3Writer {
   readonly #client: S3Client;
   readonly #where: { readonly Bucket: string; readonly Key: string };
   readonly #etags: string[] = [];
-  #waiting: Uint8Array[] = [];
-  #waitingBytes = 0;
+  #buffered: Uint8Array[] = [];
+  #bufferedBytes = 0;
   #uploadId: string | undefined;
 
   constructor(client: S3Client, where: { readonly Bucket: string; readonly Key: string }) {
@@ -29,19 +30,19 @@ export class S3Writer {
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    this.#waiting.push(chunk);
-    this.#waitingBytes += chunk.length;
-    if (this.#waitingBytes >= PIECE_BYTES) await guard(() => this.#sendPiece());
+    this.#buffered.push(chunk);
+    this.#bufferedBytes += chunk.length;
+    if (this.#bufferedBytes >= PIECE_BYTES) await guard(() => this.#sendPiece());
   }
 
-  /** The ETag of the object. */
+  /** Returns the ETag of the object. */
   end(): Promise<string> {
     return guard(async () => {
       if (this.#uploadId === undefined) {
         const command = new PutObjectCommand({ ...this.#where, Body: this.#take() });
         return (await this.#client.send(command)).ETag ?? '';
       }
-      if (this.#waitingBytes > 0) await this.#sendPiece();
+      if (this.#bufferedBytes > 0) await this.#sendPiece();
       const command = new CompleteMultipartUploadCommand({
         ...this.#where,
         UploadId: this.#uploadId,
@@ -51,7 +52,7 @@ export class S3Writer {
     });
   }
 
-  /** What cannot be undone now is left to the bucket's lifecycle rule. */
+  /** If this fails, the bucket's lifecycle rule removes the pieces. */
   async abort(): Promise<void> {
     if (this.#uploadId === undefined) return;
     const command = new AbortMultipartUploadCommand({ ...this.#where, UploadId: this.#uploadId });
@@ -66,9 +67,9 @@ export class S3Writer {
   }
 
   #take(): Buffer {
-    const bytes = Buffer.concat(this.#waiting);
-    this.#waiting = [];
-    this.#waitingBytes = 0;
+    const bytes = Buffer.concat(this.#buffered);
+    this.#buffered = [];
+    this.#bufferedBytes = 0;
     return bytes;
   }
 }
@@ -77,6 +78,6 @@ async function guard<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw asUnavailable(error);
+    throw fromS3(error);
   }
 }

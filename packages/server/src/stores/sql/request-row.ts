@@ -1,7 +1,7 @@
-import type { ChannelMode, RequestState } from '@undertone/contract';
-import type { AsynchRequest, NewRequest } from '../request-store.ts';
+import { ASYNCH_LIMITS, type ChannelMode, type RequestState } from '@undertone/contract';
+import type { AsynchRequest, Idempotency, NewRequest } from '../contracts.ts';
+import type { Dialect, Query, Values } from './database.ts';
 
-/** A request as both databases keep it. */
 export interface RequestRow {
   id: string;
   owner: string;
@@ -22,23 +22,34 @@ export interface RequestRow {
   expires_at: number;
 }
 
-/** What a new row is made of, but for its times. */
-export const NEW_COLUMNS = `id, owner, upload_id, model, interval_seconds, channels, label, webhook_url, part_count,
-  idempotency_key, idempotency_query, state, lease_until, created_at, expires_at`;
-
-export function newValues(request: NewRequest, idempotency?: { key: string; query: string }) {
-  const { id, owner, uploadId, model, intervalSeconds, partCount } = request;
-  const { channels = 'mix', label = null, webhookUrl = null } = request;
-  const { key = null, query = null } = idempotency ?? {};
-  return { id, owner, uploadId, model, intervalSeconds, channels, label, webhookUrl, partCount, key, query };
+/** A row with what `toVisibleRequest` needs beside it. */
+export interface VisibleRow extends RequestRow {
+  arrived: number;
+  expired: boolean | number;
 }
 
-/** What is left of a request that is over: its id, owner and times. */
-export const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix', label = NULL, webhook_url = NULL,
-  part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL, idempotency_query = NULL,
-  queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
+/** The columns of a VisibleRow. */
+export const VISIBLE = `requests.*, expires_at <= :now AS expired,
+  (SELECT count(*) FROM parts WHERE request_id = requests.id AND state = 'uploading') AS arrived`;
 
-export function asRequest(row: RequestRow, state: RequestState, progress: number): AsynchRequest {
+/** Tombstone retention: after expiry a request is still answered with 410, or a second DELETE with 204. */
+export const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
+
+export const INSERT_REQUEST = `
+  INSERT INTO requests (id, owner, upload_id, model, interval_seconds, channels, label, webhook_url, part_count,
+    idempotency_key, idempotency_query, state, lease_until, created_at, expires_at)
+  VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :channels, :label, :webhookUrl, :partCount,
+    :key, :query, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint))
+  RETURNING *`;
+
+export function newRequestValues(request: NewRequest, idempotency?: Idempotency): Values {
+  const { channels = 'mix', label = null, webhookUrl = null, uploadLeaseMs = null } = request;
+  const { key = null, query = null } = idempotency ?? {};
+  const retentionMs = ASYNCH_LIMITS.retentionSeconds * 1000;
+  return { ...request, channels, label, webhookUrl, uploadLeaseMs, key, query, retentionMs };
+}
+
+export function toRequest(row: RequestRow, state: RequestState, progress: number): AsynchRequest {
   return {
     id: row.id,
     owner: row.owner,
@@ -57,8 +68,34 @@ export function asRequest(row: RequestRow, state: RequestState, progress: number
   };
 }
 
-/** With the number of parts that have arrived: the progress of an upload. */
-export function asSeen(row: RequestRow & { arrived: number }, expired: boolean): AsynchRequest {
-  const state = expired ? 'expired' : (row.state as RequestState);
-  return asRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
+/** The request as callers see it: expired on time, and an upload's progress is the share of parts that have arrived. */
+export function toVisibleRequest(row: VisibleRow | undefined): AsynchRequest | null {
+  if (row === undefined || row.state === 'deleted') return null;
+  const state = row.expired ? 'expired' : row.state;
+  return toRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
+}
+
+const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix', label = NULL, webhook_url = NULL,
+  part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL, idempotency_query = NULL,
+  queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
+
+/** Part of a transaction: erases requests down to id, owner and times, and notifies the workers that hold them. */
+export async function tombstoneRequests(
+  query: Query,
+  { forUpdate, isOneOf, notify }: Dialect,
+  { state, where, values = {} }: { state: 'expired' | 'deleted'; where: string; values?: Values },
+): Promise<void> {
+  const found = await query<{ id: string; state: string }>(
+    `SELECT id, state FROM requests WHERE ${where} ORDER BY id ${forUpdate}`,
+    values,
+  );
+  if (found.length === 0) return;
+  const ids = found.map(({ id }) => id);
+  for (const table of ['parts', 'results', 'webhooks']) {
+    await query(`DELETE FROM ${table} WHERE ${isOneOf('request_id', 'ids')}`, { ids });
+  }
+  await query(`UPDATE requests SET state = :state, ${ERASED} WHERE ${isOneOf('id', 'ids')}`, { ids, state });
+  const held = found.filter((request) => request.state === 'processing').map(({ id }) => id);
+  if (held.length === 0) return;
+  await query(`SELECT ${notify(`'over ' || id`)} FROM requests WHERE ${isOneOf('id', 'held')}`, { held });
 }

@@ -1,107 +1,103 @@
-import {
-  chmodSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { asUnavailable } from '../files/errors.ts';
-import { retryWhileBusy, transaction } from './retrying-database.ts';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { SqlStores } from '../contracts.ts';
+import { ANSWER_MS } from '../errors.ts';
+import { PARAMETER, type Query, type SqlDatabase, type SqlValue, type Values } from '../sql/database.ts';
+import { storesOn } from '../sql/stores.ts';
+import { SQLITE } from './dialect.ts';
+import { openDatabase, retryWhileBusy } from './open.ts';
 
-export const DATABASE_FILE = 'undertone.db';
+/** Share of the answer time for retries; the rest is for the last attempt itself. */
+const RETRY_SHARE = 0.85;
 
-const MIGRATIONS = new URL('./migrations/', import.meta.url);
-/** Another process may be migrating. */
-const OPEN_RETRY_MS = 5_000;
-const OWNER_ONLY = 0o600;
+export interface SqliteOptions {
+  readonly dataDir: string;
+  readonly now?: () => number;
+  /** Longer in tests that are not about it. */
+  readonly answerMs?: number | undefined;
+}
+
+/** The stores on the calling thread: for the command line, tests, and the store thread. */
+export async function openSqliteStores(options: SqliteOptions): Promise<SqlStores> {
+  return storesOn(new SqliteDatabase(await openDatabase(options.dataDir), options));
+}
+
+interface Statement {
+  readonly prepared: StatementSync;
+  readonly names: readonly string[];
+}
 
 /**
- * Opens the one database of this installation and brings it up to date. Several processes may have it open, and may open
- * it at the same time. Nobody but its owner can read it.
+ * One connection, used by one call at a time. SQLite itself waits for another process's lock by blocking the thread; here
+ * the wait is between two attempts, so that reads are answered while a write waits.
  */
-export async function openDatabase(dataDir: string): Promise<DatabaseSync> {
-  const path = join(dataDir, DATABASE_FILE);
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    // Files that SQLite makes beside it get the same mode.
-    closeSync(openSync(path, 'a', OWNER_ONLY));
-    for (const suffix of ['', '-wal', '-shm']) closeToOthers(path + suffix);
-  } catch (error) {
-    throw asUnavailable(error);
-  }
-  return retryWhileBusy(() => open(path), OPEN_RETRY_MS);
-}
+class SqliteDatabase implements SqlDatabase {
+  readonly dialect = SQLITE;
+  readonly availableMs = Number.POSITIVE_INFINITY;
+  readonly #connection: DatabaseSync;
+  readonly #now: () => number;
+  readonly #retryMs: number;
+  readonly #statements = new Map<string, Statement>();
+  #lastCall: Promise<unknown> = Promise.resolve();
 
-/** The sweep: copies made before a migration have results in them, which may not be kept. */
-export async function eraseOldCopies(dataDir: string, olderThanMs: number): Promise<void> {
-  for (const name of await readdir(dataDir)) {
-    if (!name.startsWith(`${DATABASE_FILE}.before-`)) continue;
-    const { mtimeMs } = await stat(join(dataDir, name));
-    if (mtimeMs < Date.now() - olderThanMs) await rm(join(dataDir, name), { force: true });
+  constructor(connection: DatabaseSync, { now = Date.now, answerMs = ANSWER_MS }: SqliteOptions) {
+    this.#connection = connection;
+    this.#now = now;
+    this.#retryMs = answerMs * RETRY_SHARE;
   }
-}
 
-function open(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: 0 });
-  try {
-    // WAL: readers never wait for a writer. FULL: what was acknowledged survives a power cut. secure_delete: what is
-    // erased is overwritten.
-    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-      PRAGMA secure_delete = ON;`);
-    migrate(database, path);
-  } catch (error) {
-    database.close();
-    throw error;
+  readonly query: Query = <Row>(sql: string, values?: Values) =>
+    this.#retry(async () => this.#run<Row>(sql, values, this.#now));
+
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return this.#retry(async () => {
+      const connection = this.#connection;
+      // IMMEDIATE: takes the write lock before anything is read.
+      connection.exec('BEGIN IMMEDIATE');
+      try {
+        const now = this.#now();
+        const value = await work(async (sql, values) => this.#run(sql, values, () => now));
+        connection.exec('COMMIT');
+        return value;
+      } finally {
+        // After an I/O error SQLite has already rolled back.
+        if (connection.isTransaction) connection.exec('ROLLBACK');
+      }
+    });
   }
-  return database;
-}
 
-/** Migrations are files `NNN-what.sql`, applied once each in order; `user_version` says how far we are. */
-function migrate(database: DatabaseSync, path: string): void {
-  const files = readdirSync(MIGRATIONS).sort();
-  const newest = numberOf(files.at(-1) ?? '');
-  if (versionOf(database) === newest) return;
-  transaction(database, () => {
-    const done = versionOf(database);
-    if (done > newest) {
-      throw new Error(
-        `${path} was written by a newer version of Undertone (its schema is ${done}, this version knows ${newest}). Install the newer version, or choose another data folder.`,
-      );
+  async close(): Promise<void> {
+    if (this.#connection.isOpen) this.#connection.close();
+  }
+
+  /** By `all`, even for one row or none: `get` on a RETURNING statement hides that the commit failed. */
+  #run<Row>(sql: string, values: Values = {}, now: () => number): Row[] {
+    const { prepared, names } = this.#prepare(sql);
+    const bound = names.map((name) => [name, name === 'now' ? now() : toSqlite(values[name])]);
+    return prepared.all(Object.fromEntries(bound)) as Row[];
+  }
+
+  #retry<T>(work: () => Promise<T>): Promise<T> {
+    return retryWhileBusy(() => {
+      // A statement of another call must not slip into an open transaction.
+      const call = this.#lastCall.then(work);
+      this.#lastCall = call.catch(() => undefined);
+      return call;
+    }, this.#retryMs);
+  }
+
+  #prepare(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      const names = new Set(Array.from(sql.matchAll(PARAMETER), ([, name = '']) => name));
+      statement = { prepared: this.#connection.prepare(sql), names: [...names] };
+      this.#statements.set(sql, statement);
     }
-    const due = files.filter((file) => numberOf(file) > done);
-    if (done > 0 && due[0] !== undefined) copy(path, `${path}.before-${due[0].slice(0, 3)}`);
-    for (const file of due) database.exec(readFileSync(new URL(file, MIGRATIONS), 'utf8'));
-    database.exec(`PRAGMA user_version = ${newest}`);
-  });
-}
-
-/** By a connection of its own, which reads while ours keeps everybody from writing. */
-function copy(from: string, to: string): void {
-  rmSync(to, { force: true });
-  closeSync(openSync(to, 'wx', OWNER_ONLY));
-  const database = new DatabaseSync(from, { readOnly: true });
-  try {
-    database.prepare('VACUUM INTO ?').run(to);
-  } finally {
-    database.close();
+    return statement;
   }
 }
 
-function closeToOthers(path: string): void {
-  const file = statSync(path, { throwIfNoEntry: false });
-  if (file !== undefined && (file.mode & 0o777) !== OWNER_ONLY) chmodSync(path, OWNER_ONLY);
-}
-
-function versionOf(database: DatabaseSync): number {
-  return (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
-}
-
-function numberOf(file: string): number {
-  return Number.parseInt(file, 10);
+function toSqlite(value: SqlValue | undefined): SQLInputValue {
+  if (typeof value === 'boolean') return Number(value);
+  if (Array.isArray(value)) return JSON.stringify(value);
+  return value as SQLInputValue;
 }

@@ -1,19 +1,20 @@
-// The thread that has the database open, so that no disk can make the main thread wait.
+// The thread that has the database open, so that no disk can block the main thread.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { StoreUnavailableError } from '../unavailable.ts';
-import { type LocalStoresOptions, openLocalStores, type Stores } from './local-stores.ts';
+import type { SqlStores } from '../contracts.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import { openSqliteStores, type SqliteOptions } from './database.ts';
 
 export interface Call {
-  /** From 1 on: the answer 0 tells that the database is open. */
+  /** From 1: answer 0 says that the database is open. */
   readonly id: number;
-  readonly store: 'requests' | 'keys' | 'webhooks';
+  readonly store: Exclude<keyof SqlStores, 'close'>;
   readonly method: string;
   readonly args: readonly unknown[];
-  /** By `process.hrtime`, which all threads share: from then on nobody waits for the answer. */
+  /** By `process.hrtime`, which all threads share: the caller does not wait any longer. */
   readonly deadline: bigint;
 }
 
-/** Every call gets one, in the order in which they are ready. */
+/** Every call gets one, in any order. */
 export type Answer =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: SentError };
@@ -29,7 +30,7 @@ export interface SentError {
 
 await serve(parentPort as MessagePort, workerData);
 
-async function serve(port: MessagePort, { dataDir, answerMs }: LocalStoresOptions): Promise<void> {
+async function serve(port: MessagePort, { dataDir, answerMs }: SqliteOptions): Promise<void> {
   async function answer<T>(id: number, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const value = await work();
@@ -40,7 +41,7 @@ async function serve(port: MessagePort, { dataDir, answerMs }: LocalStoresOption
       return undefined;
     }
   }
-  const stores = await answer(0, () => openLocalStores({ dataDir, answerMs }));
+  const stores = await answer(0, () => openSqliteStores({ dataDir, answerMs }));
   if (stores === undefined) return;
   port.on('message', (call: Call | 'close') => {
     if (call !== 'close') return void answer(call.id, () => run(stores, call));
@@ -49,11 +50,12 @@ async function serve(port: MessagePort, { dataDir, answerMs }: LocalStoresOption
   });
 }
 
-async function run(stores: Stores, { store, method, args, deadline }: Call): Promise<unknown> {
-  // After a disk that hung: whoever made this call has been told that it failed, so it must not happen any more.
+async function run(stores: SqlStores, { store, method, args, deadline }: Call): Promise<unknown> {
+  // After a disk that hung: the caller has been told that this call failed, so it must not happen any more.
   if (process.hrtime.bigint() > deadline) throw new StoreUnavailableError('it answers too slowly');
-  const methods = stores[store] as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
-  return methods[method]?.(...args);
+  const found: unknown = Reflect.get(stores[store], method);
+  if (typeof found !== 'function') throw new TypeError(`The store of ${store} has no method ${method}`);
+  return found.apply(stores[store], args);
 }
 
 function toSend(error: unknown): SentError {

@@ -1,29 +1,26 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { Claim } from '../request-store.ts';
-import { ANSWER_MS, StoreUnavailableError } from '../unavailable.ts';
-import type { Stores } from './local-stores.ts';
+import type { Claim, SqlStores } from '../contracts.ts';
+import { ANSWER_MS, StoreUnavailableError } from '../errors.ts';
+import type { SqliteOptions } from './database.ts';
 import type { Answer, Call, SentError } from './thread.ts';
 
 const FIRST_RESTART_MS = 50;
 const LONGEST_RESTART_MS = 5_000;
 const CLOSE_MS = 2_000;
 
-export interface ThreadedStoresOptions {
-  readonly dataDir: string;
-  /** Longer in tests that are not about it. */
-  readonly answerMs?: number | undefined;
-  /** For the log: why the thread stopped, or could not start again. The next try follows. */
+type ThreadData = Pick<SqliteOptions, 'dataDir' | 'answerMs'>;
+
+export interface ThreadedStoresOptions extends ThreadData {
+  /** For the log: why the thread stopped or could not restart. It is restarted. */
   readonly onThreadError?: (error: Error) => void;
-  /** Tests bring a thread that they can disturb. */
+  /** Tests start a thread that they control. */
   readonly startThread?: (workerData: ThreadData) => Worker;
 }
 
-type ThreadData = Pick<ThreadedStoresOptions, 'dataDir' | 'answerMs'>;
-
 interface Pending {
-  /** A claim of a request, which has to be given back when nobody waits for it any more. */
+  /** A claim of a request: if its answer comes too late, the request is requeued. */
   readonly claims: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -31,8 +28,8 @@ interface Pending {
   timedOut?: boolean;
 }
 
-/** The stores on a thread of their own. Rejects when they cannot be opened. */
-export async function openThreadedStores(options: ThreadedStoresOptions): Promise<Stores> {
+/** SQLite on a thread of its own. Rejects when the database cannot be opened. */
+export async function openThreadedStores(options: ThreadedStoresOptions): Promise<SqlStores> {
   const thread = new StoreThread(options);
   await thread.start();
   return {
@@ -77,7 +74,7 @@ class StoreThread {
       await new Promise((resolve, reject) => this.#pending.set(0, { claims: false, resolve, reject }));
       started = true;
     } catch (error) {
-      // Only when it has exited may the next one start.
+      // The next thread may start only after this one has exited.
       await worker.terminate();
       throw error;
     }
@@ -99,7 +96,7 @@ class StoreThread {
 
   store<T extends object>(name: Call['store']): T {
     return new Proxy({} as T, {
-      // Not `then`: whoever awaits something that has this store in it would call it.
+      // Not `then`: awaiting the store would call it.
       get: (own, method) =>
         typeof method !== 'string' || method === 'then' || method in own
           ? Reflect.get(own, method)
@@ -109,7 +106,7 @@ class StoreThread {
 
   #call(store: Call['store'], method: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (this.#worker === undefined) throw new StoreUnavailableError('its database is being opened again');
+      if (this.#worker === undefined) throw new StoreUnavailableError('its database is being reopened');
       const id = ++this.#lastId;
       const { answerMs = ANSWER_MS } = this.#options;
       const deadline = process.hrtime.bigint() + BigInt(answerMs) * 1_000_000n;
@@ -121,7 +118,7 @@ class StoreThread {
         pending.timedOut = true;
         reject(new StoreUnavailableError('its disk answers too slowly'));
       };
-      // In the next round of the event loop: the answer may have come while this thread was busy.
+      // One turn of the event loop later: the answer may have arrived while this thread was busy.
       pending.timer = setTimeout(() => setImmediate(timeOut), answerMs);
     });
   }
@@ -137,7 +134,7 @@ class StoreThread {
     }
     pending.resolve(answer.value);
     const late = pending.timedOut && pending.claims ? (answer.value as Claim | null) : null;
-    // Nobody knows of this lease; if it ran out, that would count as a failed attempt.
+    // No worker knows of this lease. If it expired, that would count as a failed attempt.
     const args = late ? [late.request.id, late.lease, { countAttempt: false }] : [];
     if (late) this.#call('requests', 'requeue', args).catch(() => undefined);
   }
@@ -147,14 +144,14 @@ class StoreThread {
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.postMessage('close');
-    // A thread that hangs with its disk cannot be waited for.
+    // A thread whose disk hangs never exits.
     await Promise.race([once(worker, 'exit'), sleep(CLOSE_MS, undefined, { ref: false })]);
     void worker.terminate();
   }
 }
 
 function startStoreThread(workerData: ThreadData): Worker {
-  // Options meant for the main script (--input-type, --inspect) are not the thread's.
+  // Without the options of the main script (--input-type, --inspect).
   return new Worker(new URL('./thread.ts', import.meta.url), {
     name: 'undertone-store',
     workerData,

@@ -5,8 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
-import { DATABASE_FILE } from '../../../src/stores/sqlite/database.ts';
-import { openLocalStores, type Stores } from '../../../src/stores/sqlite/local-stores.ts';
+import type { SqlStores } from '../../../src/stores/contracts.ts';
+import { openSqliteStores } from '../../../src/stores/sqlite/database.ts';
+import { DATABASE_FILE } from '../../../src/stores/sqlite/open.ts';
 import { openThreadedStores } from '../../../src/stores/sqlite/threaded-stores.ts';
 
 export const START = Date.UTC(2030, 0, 1);
@@ -14,20 +15,20 @@ export const SECOND = 1_000;
 export const HOUR = 60 * 60 * SECOND;
 export const DAY = 24 * HOUR;
 
-/** One way to keep requests and keys. */
+/** A database for the stores. */
 export interface StoresFactory {
   readonly name: string;
-  /** A store of its own, with a clock that only the test moves. */
+  /** New stores, with a clock that only the test moves. */
   make(): Promise<TestStores>;
 }
 
 export interface TestStores {
-  /** May be called again: another process on the same store. */
-  open(): Promise<Stores>;
-  /** By the clock of the store. */
+  /** Each call is another process on the same store. */
+  open(): Promise<SqlStores>;
+  /** The stores' clock. */
   now(): number;
   advance(ms: number): void;
-  /** As new. */
+  /** Empties the database. */
   clear(): Promise<void>;
   close(): Promise<void>;
 }
@@ -37,7 +38,7 @@ export const local: StoresFactory = {
   make: async () => {
     let ms = START;
     return testStores(await tempDir(), {
-      open: (dataDir) => openLocalStores({ dataDir, now: () => ms, answerMs: LONG_TIMEOUT_MS }),
+      open: (dataDir) => openSqliteStores({ dataDir, now: () => ms, answerMs: LONG_TIMEOUT_MS }),
       now: () => ms,
       advance: (by) => {
         ms += by;
@@ -59,7 +60,7 @@ export const threaded: StoresFactory = {
   },
 };
 
-/** What a test can do to real store threads: move their clock, make them hang, end them. */
+/** Controls real store threads: moves their clock, makes them hang, ends them. */
 export class ThreadControls {
   readonly threads: Worker[] = [];
   readonly #shared = new SharedArrayBuffer(16);
@@ -84,12 +85,12 @@ export class ThreadControls {
     this.#clock[0] = this.now() + ms;
   }
 
-  /** In the middle of the next call that looks at the clock, as a disk that does not answer would make it. */
+  /** During the next call that reads the clock, as with a disk that does not answer. */
   hang(): void {
     Atomics.store(this.#hangs, 0, 1);
   }
 
-  goOn(): void {
+  resume(): void {
     Atomics.store(this.#hangs, 0, 0);
     Atomics.notify(this.#hangs, 0);
   }
@@ -100,7 +101,7 @@ after(async () => {
   for (const folder of folders) await rm(folder, { recursive: true });
 });
 
-/** Goes away after all tests of the file. */
+/** Removed after all tests of the file. */
 export async function tempDir(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'undertone-test-'));
   folders.push(folder);
@@ -109,9 +110,9 @@ export async function tempDir(): Promise<string> {
 
 function testStores(
   dataDir: string,
-  { open, now, advance }: { open(dataDir: string): Promise<Stores> } & Pick<TestStores, 'now' | 'advance'>,
+  { open, now, advance }: { open(dataDir: string): Promise<SqlStores> } & Pick<TestStores, 'now' | 'advance'>,
 ): TestStores {
-  const opened: Stores[] = [];
+  const opened: SqlStores[] = [];
   return {
     now,
     advance,

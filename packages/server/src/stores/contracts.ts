@@ -1,0 +1,283 @@
+// What the rest of the server may ask of the stores that keep rows: requests, keys, webhooks, rate limits. The contract for
+// recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within a second, while its store cannot do it.
+import type { ChannelMode, ErrorCode, RequestState } from '@undertone/contract';
+
+/** The stores that one database holds. */
+export interface SqlStores {
+  readonly requests: RequestStore;
+  readonly keys: KeyStore;
+  readonly webhooks: WebhookStore;
+  close(): Promise<void>;
+}
+
+/**
+ * The life of a request. One store owns all of it: state, lease and failed attempts change in one transaction.
+ *
+ * - A new request is `uploading`. Only then do parts arrive; a part that is sent again replaces the first.
+ * - When the client names every part with the ETag it was given, the request becomes `queued`. Its parts no longer change.
+ * - A whole recording in one call holds a lease while it arrives. An expired lease means that the call was interrupted, and
+ *   the request is deleted.
+ * - A worker claims the request: it becomes `processing` under a lease, which the worker renews. Only the holder of that
+ *   lease can renew, requeue or finish it, so a worker that was presumed dead and comes back changes nothing.
+ * - An expired lease means that the worker died. The next claim takes the request over and counts a failed attempt.
+ * - A worker that stops requeues the request, and decides whether that counts as a failed attempt.
+ * - `completed` has the result, `failed` the failure. Neither changes again.
+ * - 24 hours after it was created every request becomes `expired`: result, failure and parts are gone. A tombstone (id,
+ *   owner, times) remains for another 24 hours.
+ * - A request can be deleted at any time. It is then unknown to everybody; only a second DELETE sees its tombstone.
+ *
+ * Each step is one conditional write that says whether it happened, so concurrent writers cannot undo each other's work,
+ * and a crash leaves the request before the step or after it. All times come from the store.
+ */
+export interface AsynchRequest {
+  readonly id: string;
+  /** Id of the key that created it. */
+  readonly owner: string;
+  readonly uploadId: string;
+  readonly model: string;
+  readonly intervalSeconds: number;
+  readonly channels: ChannelMode;
+  /** Chosen by the caller. */
+  readonly label: string | null;
+  /** Notified when the request is completed or failed. */
+  readonly webhookUrl: string | null;
+  readonly partCount: number;
+  readonly state: RequestState;
+  /** Progress within the current state, 0 to 1. */
+  readonly progress: number;
+  /** Known once completed. */
+  readonly durationSeconds: number | null;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export interface NewRequest {
+  readonly id: string;
+  readonly owner: string;
+  readonly uploadId: string;
+  readonly model: string;
+  readonly intervalSeconds: number;
+  readonly channels?: ChannelMode;
+  readonly label?: string | null;
+  readonly webhookUrl?: string | null;
+  readonly partCount: number;
+  /** For a whole recording in one call: without `renewUpload` for this long the call was interrupted. */
+  readonly uploadLeaseMs?: number;
+}
+
+/** Makes a retried call return the same request. Both are hashes. */
+export interface Idempotency {
+  readonly key: string;
+  /** Of the method and the query, which a retry must repeat. */
+  readonly query: string;
+}
+
+export type CreatedOnce =
+  | { readonly request: AsynchRequest; readonly isNew: boolean }
+  /** The key was used for another query, or its first call is still running. */
+  | { readonly inUse: 'other_query' | 'still_running' };
+
+export interface ListOptions {
+  readonly limit: number;
+  /** Only this state. Expired requests are listed only when asked for. */
+  readonly state?: RequestState | undefined;
+  /** Only requests after this one. */
+  readonly after?: { readonly createdAt: number; readonly id: string } | undefined;
+}
+
+export interface Part {
+  readonly number: number;
+  /** Its name in the BlobStore. */
+  readonly blob: string;
+  readonly etag: string;
+  readonly bytes: number;
+}
+
+export interface StorageLimits {
+  /** For all parts of one request. */
+  readonly maxRequestBytes: number;
+  /** For all parts of all requests of one owner. */
+  readonly maxOwnerBytes: number;
+}
+
+/** Stored bytes. An earlier copy of the part that is arriving counts in neither. */
+export interface StorageUsage {
+  /** Of the other parts of the request. */
+  readonly requestBytes: number;
+  /** Of everything the owner has stored, this request included. */
+  readonly ownerBytes: number;
+}
+
+export type LimitExceeded =
+  | { readonly added: false; readonly why: 'file_too_large' }
+  | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
+
+/** Null if this many more bytes are within the limits. */
+export function checkLimits(
+  { requestBytes, ownerBytes }: StorageUsage,
+  bytes: number,
+  { maxRequestBytes, maxOwnerBytes }: StorageLimits,
+): LimitExceeded | null {
+  if (requestBytes + bytes > maxRequestBytes) return { added: false, why: 'file_too_large' };
+  if (ownerBytes + bytes <= maxOwnerBytes) return null;
+  return { added: false, why: 'storage_limit', usedBytes: ownerBytes };
+}
+
+export type AddedPart =
+  /** `replaced`: the blob of an earlier copy, which is no longer needed. */
+  | { readonly added: true; readonly replaced: string | null }
+  /** With the request as `find` returns it. */
+  | { readonly added: false; readonly why: 'not_uploading'; readonly request: AsynchRequest | null }
+  | LimitExceeded;
+
+export type Completed =
+  /** The request as `find` returns it, and its parts while it is still uploading. */
+  | { readonly queued: boolean; readonly request: AsynchRequest | null; readonly parts: readonly Part[] }
+  | LimitExceeded;
+
+/** A request that a worker holds. */
+export interface Claim {
+  readonly request: AsynchRequest;
+  /** A new one for every claim. */
+  readonly lease: string;
+  readonly failedAttempts: number;
+}
+
+/** Why a request failed, as its owner sees it. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly figures: Readonly<Record<string, unknown>>;
+}
+
+/** `result` is the JSON text of the answer. */
+export type Outcome = { readonly result: string } | { readonly failure: Failure };
+
+export interface RequestStore {
+  /** Initiate. The answer has the store's times. */
+  create(request: NewRequest): Promise<AsynchRequest>;
+  /** Initiate with an idempotency key: the request that this key created before, or a new one. */
+  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce>;
+  /** A whole recording in one call, while it arrives. */
+  renewUpload(id: string, options: { leaseMs: number }): Promise<void>;
+  /** List. Newest first. */
+  list(owner: string, options: ListOptions): Promise<AsynchRequest[]>;
+  /** Every route. Null when unknown or deleted; `expired` even before `expire` has run. Never reads the result. */
+  find(id: string): Promise<AsynchRequest | null>;
+  /** A part that begins to arrive: `find`, and what counts towards the storage limits. */
+  findWithUsage(
+    id: string,
+    partNumber: number,
+  ): Promise<{ request: AsynchRequest; usage: StorageUsage } | null>;
+  /** A part that is safely stored. */
+  addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
+  /** Resume; the worker; the sweep. Ordered by number. */
+  parts(id: string): Promise<Part[]>;
+  /**
+   * Complete: uploading -> queued, if these are exactly the parts there are. Where clients upload straight to the blob store,
+   * `arrived` lists what is there: it is checked against the limits and recorded first.
+   */
+  complete(
+    id: string,
+    etags: ReadonlyMap<number, string>,
+    arrived?: { readonly parts: readonly Part[]; readonly limits: StorageLimits },
+  ): Promise<Completed>;
+  /**
+   * The worker, in one statement: the request that was queued first, or one whose lease has expired (a failed attempt).
+   * Leases in `running` belong to this process and are known to be alive.
+   */
+  claim(options: { leaseMs: number; running: readonly string[] }): Promise<Claim | null>;
+  /** The worker, every few seconds: progress and lease in one write. False when it no longer holds the request. */
+  renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean>;
+  /** The worker: processing -> queued, at the same place in the queue. False when it no longer holds the request. */
+  requeue(id: string, lease: string, options: { countAttempt: boolean }): Promise<boolean>;
+  /** The worker: processing -> completed or failed, with a webhook if one is wanted. False when it no longer holds it. */
+  finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean>;
+  /** Prediction: what `finish` was given. Null when there is none, or none any more. */
+  outcome(id: string): Promise<Outcome | null>;
+  /** The worker and the sweep, after erasing the blobs of a request. */
+  deleteParts(id: string): Promise<void>;
+  /** Delete. `already`: it was deleted before. `unknown`: there is none, or it has another owner. */
+  delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'>;
+  /** The sweep: expires requests, deletes interrupted uploads, and removes tombstones after 24 hours. */
+  expire(): Promise<void>;
+  /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
+  needingBlobs(ids: readonly string[]): Promise<string[]>;
+  /** Metrics. */
+  countByState(): Promise<Partial<Record<RequestState, number>>>;
+  /** `/readyz`: writes. */
+  checkWritable(): Promise<void>;
+}
+
+/** What one process tells the others. Hints only: workers also poll. */
+export interface RequestEvents {
+  /** A request is waiting for a worker. */
+  queued(): void;
+  /** A request that was being processed was deleted or has expired. */
+  over(id: string): void;
+}
+
+/** The key behind a call. */
+export interface Caller {
+  /** Owner of what it uploads. */
+  readonly id: string;
+  readonly name: string;
+  /** Safe to log: never derived from a secret. */
+  readonly logId: string;
+}
+
+export interface KeyRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Date;
+  /** To the minute; null when the key was never used. */
+  readonly lastUsedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export type KeyLookup =
+  | { readonly state: 'active'; readonly id: string; readonly name: string }
+  | { readonly state: 'revoked' | 'expired' | 'unknown' };
+
+/** API keys. Only hashes are stored, so a key cannot be read back. */
+export interface KeyStore {
+  /** The command line, and the first start. The key is returned only here. */
+  create(name: string, options?: { expiresAt?: Date }): Promise<{ key: string; record: KeyRecord }>;
+  /** Calls with a key that was not looked up recently. */
+  lookUp(key: string): Promise<KeyLookup>;
+  /** The authenticator, once a minute: last use by key id, in milliseconds since 1970. */
+  recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void>;
+  /** The command line. Newest first, revoked keys included. */
+  list(): Promise<KeyRecord[]>;
+  /** The command line. Also deletes the key's unfinished requests, in the same transaction, and so its upload URLs. */
+  revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
+  /** The first start: true when no key is active. */
+  isEmpty(): Promise<boolean>;
+}
+
+/** A webhook to deliver. `RequestStore.finish` creates it in its transaction; it is deleted with its request. */
+export interface Webhook {
+  /** The same for every attempt, so that receivers can recognise duplicates. */
+  readonly id: string;
+  readonly requestId: string;
+  readonly owner: string;
+  readonly url: string;
+  readonly label: string | null;
+  readonly status: 'completed' | 'failed';
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** Failed ones. */
+  readonly attempts: number;
+}
+
+/** The webhook sender. */
+export interface WebhookStore {
+  /** Due webhooks, for this process alone. After `holdMs` without `retry` or `remove` they are due again. */
+  claim(options: { limit: number; holdMs: number }): Promise<Webhook[]>;
+  /** Delivery failed. */
+  retry(id: string, options: { afterMs: number }): Promise<void>;
+  /** Delivered, or given up. */
+  remove(id: string): Promise<void>;
+}

@@ -1,0 +1,120 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { KeyLookup, KeyRecord, KeyStore } from '../contracts.ts';
+import type { SqlDatabase } from './database.ts';
+import { tombstoneRequests } from './request-row.ts';
+
+interface KeyRow {
+  id: string;
+  name: string;
+  hash: Uint8Array;
+  created_at: number;
+  last_used_at: number | null;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+/** `ut_<id>_<secret>`: the id finds the row, so that the secret is only ever compared, never searched for. */
+const FORMAT = /^ut_([0-9a-f]{12})_[\w-]{43}$/;
+
+/** Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret. */
+const NO_HASH = Buffer.alloc(32);
+
+const ACTIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)';
+
+export class SqlKeyStore implements KeyStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async create(
+    name: string,
+    { expiresAt }: { expiresAt?: Date } = {},
+  ): Promise<{ key: string; record: KeyRecord }> {
+    const id = randomBytes(6).toString('hex');
+    const key = `ut_${id}_${randomBytes(32).toString('base64url')}`;
+    const [row] = await this.#database.query<KeyRow>(
+      `INSERT INTO keys (id, name, hash, created_at, expires_at)
+       VALUES (:id, :name, :hash, :now, :expiresAt) RETURNING *`,
+      { id, name, hash: hashOf(key), expiresAt: expiresAt?.getTime() ?? null },
+    );
+    return { key, record: toRecord(row as KeyRow) };
+  }
+
+  async lookUp(key: string): Promise<KeyLookup> {
+    const [row] = await this.#database.query<KeyRow & { expired: boolean | number | null }>(
+      'SELECT *, expires_at <= :now AS expired FROM keys WHERE id = :id',
+      { id: FORMAT.exec(key)?.[1] ?? '' },
+    );
+    const isSame = timingSafeEqual(hashOf(key), row?.hash ?? NO_HASH);
+    if (row === undefined || !isSame) return { state: 'unknown' };
+    if (row.revoked_at !== null) return { state: 'revoked' };
+    if (row.expired) return { state: 'expired' };
+    return { state: 'active', id: row.id, name: row.name };
+  }
+
+  async recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void> {
+    if (uses.size === 0) return;
+    const { isOneOf, elements, forUpdate } = this.#database.dialect;
+    await this.#database.transaction(async (query) => {
+      // Every process locks keys in the same order: no deadlocks.
+      const lock = `SELECT id FROM keys WHERE ${isOneOf('id', 'ids')} ORDER BY id ${forUpdate}`;
+      await query(lock, { ids: [...uses.keys()] });
+      // Another process may have recorded a later use.
+      await query(
+        `UPDATE keys SET last_used_at = uses.at
+         FROM (SELECT value ->> 0 AS id, CAST(value ->> 1 AS bigint) AS at FROM ${elements('uses')} AS use) AS uses
+         WHERE keys.id = uses.id AND coalesce(last_used_at, 0) < uses.at`,
+        { uses: JSON.stringify([...uses]) },
+      );
+    });
+  }
+
+  async list(): Promise<KeyRecord[]> {
+    const rows = await this.#database.query<KeyRow>('SELECT * FROM keys ORDER BY created_at DESC, id');
+    return rows.map(toRecord);
+  }
+
+  revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }> {
+    const { dialect } = this.#database;
+    return this.#database.transaction(async (query) => {
+      const find = (where: string) =>
+        query<{ id: string }>(`SELECT id FROM keys WHERE ${where} ORDER BY id ${dialect.forUpdate}`, {
+          idOrName,
+        });
+      const byId = await find('id = :idOrName AND revoked_at IS NULL');
+      const [found, another] = byId.length > 0 ? byId : await find(`name = :idOrName AND ${ACTIVE}`);
+      if (found === undefined) return { why: 'unknown' };
+      if (another !== undefined) return { why: 'ambiguous' };
+      const { id } = found;
+      const where = `owner = :id AND state IN ('uploading', 'queued', 'processing')`;
+      await tombstoneRequests(query, dialect, { state: 'deleted', where, values: { id } });
+      const [row] = await query<KeyRow>('UPDATE keys SET revoked_at = :now WHERE id = :id RETURNING *', {
+        id,
+      });
+      return { revoked: toRecord(row as KeyRow) };
+    });
+  }
+
+  async isEmpty(): Promise<boolean> {
+    return (await this.#database.query(`SELECT 1 FROM keys WHERE ${ACTIVE} LIMIT 1`)).length === 0;
+  }
+}
+
+/** Keys are 256 random bits, so a fast hash is as good as a slow one. */
+function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+function toRecord(row: KeyRow): KeyRecord {
+  const date = (ms: number | null) => (ms === null ? null : new Date(ms));
+  return {
+    id: row.id,
+    name: row.name,
+    createdAt: new Date(row.created_at),
+    lastUsedAt: date(row.last_used_at),
+    expiresAt: date(row.expires_at),
+    revokedAt: date(row.revoked_at),
+  };
+}

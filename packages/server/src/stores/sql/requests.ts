@@ -1,0 +1,367 @@
+import { randomUUID } from 'node:crypto';
+import type { RequestState } from '@undertone/contract';
+import {
+  type AddedPart,
+  type AsynchRequest,
+  type Claim,
+  type Completed,
+  type CreatedOnce,
+  checkLimits,
+  type Failure,
+  type Idempotency,
+  type ListOptions,
+  type NewRequest,
+  type Outcome,
+  type Part,
+  type RequestStore,
+  type StorageLimits,
+  type StorageUsage,
+} from '../contracts.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import type { Dialect, SqlDatabase, Values } from './database.ts';
+import {
+  INSERT_REQUEST,
+  newRequestValues,
+  type RequestRow,
+  TOMBSTONE_MS,
+  tombstoneRequests,
+  toRequest,
+  toVisibleRequest,
+  VISIBLE,
+  type VisibleRow,
+} from './request-row.ts';
+
+/** Only the holder of the lease, and only until the request expires. */
+const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
+const UPLOADING = `id = :id AND state = 'uploading' AND expires_at > :now`;
+const UNFINISHED = `state IN ('uploading', 'queued', 'processing')`;
+/** Before this, even the tombstone is gone. */
+const TOMBSTONE_CUTOFF = `:now - ${TOMBSTONE_MS}`;
+
+/** Bytes of all of the owner's requests. */
+const OWNER_BYTES = `
+  (SELECT CAST(coalesce(sum(stored_bytes), 0) AS bigint) FROM requests AS own
+   WHERE own.owner = requests.owner AND stored_bytes > 0)`;
+
+const MAX_LOST_LEASES = 100;
+
+export class SqlRequestStore implements RequestStore {
+  readonly #database: SqlDatabase;
+  readonly #dialect: Dialect;
+  /** Leases of claims that failed here. The database may have made them all the same, and then no worker holds them. */
+  #lostLeases: string[] = [];
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+    this.#dialect = database.dialect;
+  }
+
+  async create(request: NewRequest): Promise<AsynchRequest> {
+    const [row] = await this.#database.query<RequestRow>(INSERT_REQUEST, newRequestValues(request));
+    return toRequest(row as RequestRow, 'uploading', 0);
+  }
+
+  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce> {
+    const mine = { owner: request.owner, key: idempotency.key };
+    return this.#database.transaction(async (query): Promise<CreatedOnce> => {
+      // One at a time: concurrent calls with one key create one request.
+      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text) || CAST(:key AS text)')}`, mine);
+      const [found] = await query<RequestRow & { expired: boolean; running: boolean }>(
+        `SELECT *, expires_at <= :now AS expired, lease_until > :now AS running FROM requests
+         WHERE owner = :owner AND idempotency_key = :key`,
+        mine,
+      );
+      if (found?.expired) {
+        await query('UPDATE requests SET idempotency_key = NULL WHERE id = :id', { id: found.id });
+      } else if (found) {
+        if (found.idempotency_query !== idempotency.query) return { inUse: 'other_query' };
+        if (found.state !== 'uploading' || found.lease_until === null) {
+          return { request: toRequest(found, found.state as RequestState, found.progress), isNew: false };
+        }
+        if (found.running) return { inUse: 'still_running' };
+        const interrupted = { state: 'deleted', where: 'id = :id', values: { id: found.id } } as const;
+        await tombstoneRequests(query, this.#dialect, interrupted);
+      }
+      const [row] = await query<RequestRow>(INSERT_REQUEST, newRequestValues(request, idempotency));
+      return { request: toRequest(row as RequestRow, 'uploading', 0), isNew: true };
+    });
+  }
+
+  async renewUpload(id: string, { leaseMs }: { leaseMs: number }): Promise<void> {
+    await this.#database.query(
+      `UPDATE requests SET lease_until = :now + CAST(:leaseMs AS bigint)
+       WHERE id = :id AND state = 'uploading' AND lease_until IS NOT NULL`,
+      { id, leaseMs },
+    );
+  }
+
+  async list(owner: string, { limit, state, after }: ListOptions): Promise<AsynchRequest[]> {
+    const within =
+      state === 'expired'
+        ? `expires_at <= :now AND expires_at > ${TOMBSTONE_CUTOFF}`
+        : 'expires_at > :now AND (CAST(:state AS text) IS NULL OR state = :state)';
+    const rows = await this.#database.query<VisibleRow>(
+      `SELECT ${VISIBLE} FROM requests
+       WHERE owner = :owner AND state <> 'deleted' AND ${within}
+         AND (created_at, id) < (CAST(:afterTime AS bigint), :afterId)
+       ORDER BY created_at DESC, id DESC LIMIT :limit`,
+      {
+        owner,
+        limit,
+        state: state ?? null,
+        afterTime: after?.createdAt ?? Number.MAX_SAFE_INTEGER,
+        afterId: after?.id ?? '',
+      },
+    );
+    return rows.map(toVisibleRequest).filter((request) => request !== null);
+  }
+
+  async find(id: string): Promise<AsynchRequest | null> {
+    const [row] = await this.#database.query<VisibleRow>(
+      `SELECT ${VISIBLE} FROM requests WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
+      { id },
+    );
+    return toVisibleRequest(row);
+  }
+
+  async findWithUsage(
+    id: string,
+    number: number,
+  ): Promise<{ request: AsynchRequest; usage: StorageUsage } | null> {
+    const [row] = await this.#database.query<VisibleRow & { request_bytes: number; owner_bytes: number }>(
+      `SELECT ${VISIBLE}, stored_bytes - coalesce(bytes, 0) AS request_bytes,
+         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes
+       FROM requests LEFT JOIN parts ON request_id = id AND number = :number
+       WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
+      { id, number },
+    );
+    const request = toVisibleRequest(row);
+    if (row === undefined || request === null) return null;
+    return { request, usage: { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes } };
+  }
+
+  async addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart> {
+    const answer = await this.#storeParts(id, [part], limits, part.number);
+    return answer ?? { added: false, why: 'not_uploading', request: await this.find(id) };
+  }
+
+  /** In place of the part with this number, or of all parts. Null when the request is not uploading. */
+  #storeParts(
+    id: string,
+    parts: readonly Part[],
+    limits: StorageLimits,
+    replacedNumber?: number,
+  ): Promise<Exclude<AddedPart, { why: 'not_uploading' }> | null> {
+    const { lock, forUpdate, elements } = this.#dialect;
+    const replaced = replacedNumber === undefined ? '' : 'AND number = :number';
+    const values: Values = { id, number: replacedNumber ?? null, parts: JSON.stringify(parts) };
+    return this.#database.transaction(async (query) => {
+      // One at a time for each owner, whose requests share a limit.
+      await query(`SELECT ${lock('owner')} FROM requests WHERE id = :id`, { id });
+      const [found] = await query<{ stored: number; used: number; freed: number; blob: string | null }>(
+        `SELECT stored_bytes AS stored, ${OWNER_BYTES} AS used,
+           (SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM parts WHERE request_id = id ${replaced}) AS freed,
+           (SELECT min(blob) FROM parts WHERE request_id = id ${replaced}) AS blob
+         FROM requests WHERE ${UPLOADING} ${forUpdate}`,
+        values,
+      );
+      if (found === undefined) return null;
+      const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+      const usage = { requestBytes: found.stored - found.freed, ownerBytes: found.used - found.freed };
+      const exceeded = checkLimits(usage, bytes, limits);
+      if (exceeded !== null) return exceeded;
+      await query(`DELETE FROM parts WHERE request_id = :id ${replaced}`, values);
+      await query(
+        `INSERT INTO parts (request_id, number, blob, etag, bytes)
+         SELECT :id, CAST(value ->> 'number' AS integer), value ->> 'blob', value ->> 'etag',
+           CAST(value ->> 'bytes' AS bigint)
+         FROM ${elements('parts')} AS part`,
+        values,
+      );
+      const total = usage.requestBytes + bytes;
+      await query('UPDATE requests SET stored_bytes = :total WHERE id = :id', { id, total });
+      return { added: true, replaced: found.blob };
+    });
+  }
+
+  async parts(id: string): Promise<Part[]> {
+    const rows = await this.#database.query<Part>(
+      'SELECT number, blob, etag, bytes FROM parts WHERE request_id = :id ORDER BY number',
+      { id },
+    );
+    return rows.map((row) => ({ ...row }));
+  }
+
+  async complete(
+    id: string,
+    etags: ReadonlyMap<number, string>,
+    arrived?: { parts: readonly Part[]; limits: StorageLimits },
+  ): Promise<Completed> {
+    const stored = arrived && (await this.#storeParts(id, arrived.parts, arrived.limits));
+    if (stored?.added === false) return stored;
+    const { elements, notify } = this.#dialect;
+    const [row] = await this.#database.query<RequestRow>(
+      `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL
+       WHERE ${UPLOADING}
+         AND part_count = :count
+         AND part_count = (SELECT count(*) FROM parts WHERE request_id = :id)
+         AND part_count = (
+           SELECT count(*) FROM ${elements('named')} AS named
+           JOIN parts ON request_id = :id AND number = CAST(value ->> 0 AS integer)
+             AND lower(etag) = lower(value ->> 1))
+       RETURNING *, ${notify(`'queued'`)} AS notified`,
+      { id, count: etags.size, named: JSON.stringify([...etags]) },
+    );
+    if (row !== undefined) return { queued: true, request: toRequest(row, 'queued', 0), parts: [] };
+    const request = await this.find(id);
+    return { queued: false, request, parts: request?.state === 'uploading' ? await this.parts(id) : [] };
+  }
+
+  async claim({ leaseMs, running }: { leaseMs: number; running: readonly string[] }): Promise<Claim | null> {
+    const lease = randomUUID();
+    const lost = this.#lostLeases;
+    const { isOneOf, skipLocked, waitingRequests } = this.#dialect;
+    // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so.
+    const takeOver = this.#database.availableMs > leaseMs;
+    try {
+      const [row] = await this.#database.query<RequestRow>(
+        `UPDATE requests SET state = 'processing', lease = :lease, progress = 0,
+           lease_until = :now + CAST(:leaseMs AS bigint),
+           failed_attempts = failed_attempts
+             + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')} THEN 1 ELSE 0 END
+         WHERE id = (
+           SELECT id FROM ${waitingRequests}
+           WHERE state IN ('queued', 'processing') AND expires_at > :now
+             AND (state = 'queued' OR ${isOneOf('lease', 'lost')}
+               OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
+           ORDER BY queued_at, id LIMIT 1 ${skipLocked('requests')})
+         RETURNING *`,
+        { lease, lost, running, leaseMs, takeOver },
+      );
+      if (row !== undefined) {
+        return { request: toRequest(row, 'processing', 0), lease, failedAttempts: row.failed_attempts };
+      }
+      this.#lostLeases = this.#lostLeases.filter((one) => !lost.includes(one));
+      return null;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) {
+        this.#lostLeases = [...this.#lostLeases, lease].slice(-MAX_LOST_LEASES);
+      }
+      throw error;
+    }
+  }
+
+  renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean> {
+    return this.#updateHeld('progress = :progress, lease_until = :now + CAST(:leaseMs AS bigint)', {
+      id,
+      lease,
+      ...options,
+    });
+  }
+
+  requeue(id: string, lease: string, { countAttempt }: { countAttempt: boolean }): Promise<boolean> {
+    return this.#updateHeld(
+      `state = 'queued', lease = NULL, lease_until = NULL, progress = 0, failed_attempts = failed_attempts + :failed`,
+      { id, lease, failed: countAttempt ? 1 : 0 },
+      this.#dialect.notify(`'queued'`),
+    );
+  }
+
+  async #updateHeld(changes: string, values: Values, returning = 'id'): Promise<boolean> {
+    const update = `UPDATE requests SET ${changes} WHERE ${HELD} RETURNING ${returning}`;
+    return (await this.#database.query(update, values)).length > 0;
+  }
+
+  finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean> {
+    const result = 'result' in outcome ? outcome.result : null;
+    const failure = 'failure' in outcome ? JSON.stringify(outcome.failure) : null;
+    const state = result === null ? 'failed' : 'completed';
+    return this.#database.transaction(async (query) => {
+      const [request] = await query<Pick<RequestRow, 'webhook_url'>>(
+        `UPDATE requests SET state = :state, progress = 1, duration_seconds = :seconds, queued_at = NULL, lease = NULL,
+           lease_until = NULL
+         WHERE ${HELD} RETURNING webhook_url`,
+        { id, lease, state, seconds: durationSeconds ?? null },
+      );
+      if (request === undefined) return false;
+      await query('INSERT INTO results (request_id, result, failure) VALUES (:id, :result, :failure)', {
+        id,
+        result,
+        failure,
+      });
+      if (request.webhook_url !== null) {
+        const webhook =
+          'INSERT INTO webhooks (id, request_id, created_at, due_at) VALUES (:webhook, :id, :now, :now)';
+        await query(webhook, { id, webhook: randomUUID() });
+      }
+      return true;
+    });
+  }
+
+  async outcome(id: string): Promise<Outcome | null> {
+    const [row] = await this.#database.query<{ result: string | null; failure: string | null }>(
+      `SELECT result, failure FROM results JOIN requests ON id = request_id
+       WHERE request_id = :id AND expires_at > :now`,
+      { id },
+    );
+    if (row === undefined) return null;
+    if (row.result !== null) return { result: row.result };
+    return { failure: JSON.parse(row.failure ?? '') as Failure };
+  }
+
+  async deleteParts(id: string): Promise<void> {
+    await this.#database.transaction(async (query) => {
+      // The request first, as everywhere: two transactions that lock in different orders would be a deadlock.
+      await query('UPDATE requests SET stored_bytes = 0 WHERE id = :id', { id });
+      await query('DELETE FROM parts WHERE request_id = :id', { id });
+    });
+  }
+
+  delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'> {
+    return this.#database.transaction(async (query) => {
+      const [found] = await query<Pick<RequestRow, 'state'>>(
+        `SELECT state FROM requests WHERE id = :id AND owner = :owner AND expires_at > ${TOMBSTONE_CUTOFF} ${this.#dialect.forUpdate}`,
+        { id, owner },
+      );
+      if (found === undefined) return 'unknown';
+      if (found.state === 'deleted') return 'already';
+      await tombstoneRequests(query, this.#dialect, { state: 'deleted', where: 'id = :id', values: { id } });
+      return 'deleted';
+    });
+  }
+
+  async expire(): Promise<void> {
+    await this.#database.transaction(async (query) => {
+      // Every state is named, so that the index on state and expiry is used.
+      const expired = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`;
+      const interrupted = `state = 'uploading' AND lease_until < :now`;
+      await tombstoneRequests(query, this.#dialect, { state: 'expired', where: expired });
+      await tombstoneRequests(query, this.#dialect, { state: 'deleted', where: interrupted });
+      await query(
+        `DELETE FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= ${TOMBSTONE_CUTOFF}`,
+      );
+    });
+    await this.#database.query(this.#dialect.afterExpire);
+  }
+
+  async needingBlobs(ids: readonly string[]): Promise<string[]> {
+    const rows = await this.#database.query<{ id: string }>(
+      `SELECT id FROM requests WHERE ${this.#dialect.isOneOf('id', 'ids')} AND expires_at > :now AND ${UNFINISHED}`,
+      { ids },
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async countByState(): Promise<Partial<Record<RequestState, number>>> {
+    const rows = await this.#database.query<{ state: RequestState; count: number }>(
+      `SELECT state, count(*) AS count FROM requests WHERE state <> 'deleted' GROUP BY state`,
+    );
+    return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  }
+
+  async checkWritable(): Promise<void> {
+    await this.#database.query(
+      'INSERT INTO write_check (id, at) VALUES (1, :now) ON CONFLICT (id) DO UPDATE SET at = excluded.at',
+    );
+  }
+}

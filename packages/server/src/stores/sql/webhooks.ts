@@ -1,0 +1,65 @@
+import type { Webhook, WebhookStore } from '../contracts.ts';
+import type { SqlDatabase } from './database.ts';
+
+interface WebhookRow {
+  id: string;
+  request_id: string;
+  owner: string;
+  webhook_url: string;
+  label: string | null;
+  state: 'completed' | 'failed';
+  created_at: number;
+  attempts: number;
+}
+
+export class SqlWebhookStore implements WebhookStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async claim({ limit, holdMs }: { limit: number; holdMs: number }): Promise<Webhook[]> {
+    // Most of the time none is due, and then nothing is locked or written.
+    const due = await this.#database.query('SELECT 1 FROM webhooks WHERE due_at <= :now LIMIT 1');
+    if (due.length === 0) return [];
+    const { isOneOf, skipLocked } = this.#database.dialect;
+    return this.#database.transaction(async (query) => {
+      const rows = await query<WebhookRow>(
+        `SELECT webhooks.id, request_id, owner, webhook_url, label, state, webhooks.created_at, attempts
+         FROM webhooks JOIN requests ON requests.id = request_id WHERE due_at <= :now
+         ORDER BY due_at, webhooks.id LIMIT :limit ${skipLocked('webhooks')}`,
+        { limit },
+      );
+      await query(
+        `UPDATE webhooks SET due_at = :now + CAST(:holdMs AS bigint) WHERE ${isOneOf('id', 'ids')}`,
+        { holdMs, ids: rows.map(({ id }) => id) },
+      );
+      return rows.map(toWebhook);
+    });
+  }
+
+  async retry(id: string, { afterMs }: { afterMs: number }): Promise<void> {
+    await this.#database.query(
+      'UPDATE webhooks SET attempts = attempts + 1, due_at = :now + CAST(:afterMs AS bigint) WHERE id = :id',
+      { id, afterMs },
+    );
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#database.query('DELETE FROM webhooks WHERE id = :id', { id });
+  }
+}
+
+function toWebhook(row: WebhookRow): Webhook {
+  return {
+    id: row.id,
+    requestId: row.request_id,
+    owner: row.owner,
+    url: row.webhook_url,
+    label: row.label,
+    status: row.state,
+    createdAt: row.created_at,
+    attempts: row.attempts,
+  };
+}
