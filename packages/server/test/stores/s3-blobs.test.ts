@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { getSignedUrl } from '@aws-sdk/s3-request-secrets';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { StoreUnavailableError } from '../../src/stores/errors.ts';
