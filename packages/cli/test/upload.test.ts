@@ -267,7 +267,7 @@ describe('upload, result and delete', () => {
         env: { SERVICE_API_KEY: KEY, ...variables },
       });
       assert.equal(answer.code, 1);
-      assert.match(answer.stderr, /no request/, JSON.stringify([args, variables]));
+      assert.match(answer.stderr, /No request has this/, JSON.stringify([args, variables]));
     }
     const lost = await undertone(['delete', unknown, '--url', unused], { env });
     assert.match(
