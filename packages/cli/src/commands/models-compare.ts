@@ -14,12 +14,15 @@ import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';
 
 const MORE = `
-Put the recordings into folders named by emotion (angry/1.wav, sad/2.wav), or list them in a CSV with the columns path and
-emotion. Other common names (anger, joy, calm, fear, ...) work too. Recordings may have any length: longer ones are split into
-equal parts of at most 10 s, and the mean counts. A model is measured only on the emotions it knows.
+Put the recordings into folders named by emotion (angry/1.wav, sad/2.wav), or
+list them in a CSV with the columns path and emotion. Other common names (anger,
+joy, calm, fear, ...) work too. Recordings may have any length: longer ones are
+split into equal parts of at most 10 s, and the mean counts. A model is measured
+only on the emotions it knows.
 
-UAR is the unweighted average recall. The calibration error is the average distance between confidence and accuracy, in ten bins.
-If confidence minus accuracy is above zero, the model is overconfident.
+UAR is the unweighted average recall. The calibration error is the average
+distance between confidence and accuracy, in ten bins. If confidence minus
+accuracy is above zero, the model is overconfident.
 
 Examples:
   undertone models compare recordings/

@@ -1,0 +1,23 @@
+import { explain, UserError } from './user-error.ts';
+
+/** Ctrl-C stopped the command. After its message it dies of the signal, so that a loop of the shell ends too. */
+export class Interrupted extends UserError {
+  override readonly name: string = 'Interrupted';
+}
+
+/** Runs work that Ctrl-C cancels, and rejects with Interrupted when it has cleaned up. A second Ctrl-C kills the process. */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const aborter = new AbortController();
+  const onInterrupt = () => aborter.abort(new Interrupted('Stopped.'));
+  process.once('SIGINT', onInterrupt);
+  try {
+    const result = await work(aborter.signal);
+    if (aborter.signal.aborted) throw new Interrupted('');
+    return result;
+  } catch (error) {
+    const isOther = aborter.signal.aborted && !(error instanceof Interrupted);
+    throw isOther ? new Interrupted(explain(error), { cause: error }) : error;
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
