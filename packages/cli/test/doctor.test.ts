@@ -45,7 +45,7 @@ test('finds a damaged model, a used port and a data folder that is a file in one
   ]);
   assert.equal(code, 1);
   assert.match(stdout, /^error +model /m);
-  assert.match(stdout, /10 bytes where catalog\.json says/);
+  assert.match(stdout, /has 10 bytes; catalog\.json states/);
   assert.match(stdout, /^error +data folder .*is not a folder/m);
   assert.match(stdout, /^error +port .*used by another program/m);
   assert.match(stdout, /\nFix 3 problems first\.\n$/);

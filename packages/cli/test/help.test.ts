@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { DOCUMENTS, readDocument } from '@undertone/testing/documents';
 import type { Command } from 'commander';
 import { barOf, bars } from '../src/bars.ts';
+import { progressLine } from '../src/batch.ts';
 import { buildProgram } from '../src/program.ts';
 import { wrap } from '../src/text.ts';
+import { row } from '../src/timeline.ts';
 
 /** Every command with its complete help. */
 function helps(command: Command = buildProgram(), path = ''): [string, string][] {
@@ -47,6 +49,19 @@ test('bars fit a terminal of 40 columns', (t) => {
     assert.equal(longest, Math.min(width, 61), lines[0]);
   }
   assert.equal(barOf(1, 7), '███████');
+  Object.assign(process.stdout, { columns: 40 });
+  const line = row({ name: '00:00 - 00:05', channel: 1, emotion: 'disgusted', confidence: 1 });
+  assert.ok(line.length <= 40, line);
+});
+
+test('the progress of many files fits a terminal of 40 columns, and its figures stay', () => {
+  const figures = '100 %  1000 of 1000 files, 3 failed';
+  for (const columns of [40, 60, 80]) {
+    const line = progressLine('Uploading and classifying', 1, figures, columns);
+    assert.ok(line.length < columns, line);
+    assert.ok(line.endsWith(figures), line);
+  }
+  assert.match(progressLine('Uploading', 0.5, '50 %', 80), /^Uploading █{10}░{10} 50 %$/);
 });
 
 test('a paragraph is broken at its words', () => {
