@@ -1,4 +1,4 @@
-import { explain, UserError } from './user-error.ts';
+import { explain, isExpected, UserError } from './user-error.ts';
 
 /** Ctrl-C stopped the command. After its message it dies of the signal, so that a loop of the shell ends too. */
 export class Interrupted extends UserError {
@@ -15,9 +15,15 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
     if (aborter.signal.aborted) throw new Interrupted('');
     return result;
   } catch (error) {
-    const isOther = aborter.signal.aborted && !(error instanceof Interrupted);
-    throw isOther ? new Interrupted(explain(error), { cause: error }) : error;
+    if (!aborter.signal.aborted || error instanceof Interrupted) throw error;
+    // What broke because of the abort, such as the input, is not worth a message.
+    throw new Interrupted(isExpected(error) ? explain(error) : 'Stopped.', { cause: error });
   } finally {
     process.off('SIGINT', onInterrupt);
   }
+}
+
+/** A pipe that nobody closes would keep a stopped command waiting. */
+export function stopReadingInput(signal: AbortSignal): void {
+  signal.addEventListener('abort', () => process.stdin.destroy());
 }

@@ -65,9 +65,12 @@ export class OutputFile {
 
   /** Gives a new file its name. If it has no results, a file of that name stays as it was. */
   async finish(hasResults: boolean): Promise<void> {
-    if (!this.#begun || this.path === this.#target) return;
-    if (hasResults || this.#mode === undefined) await rename(this.path, this.#target);
-    else await rm(this.path);
+    const isEmpty = !this.#begun && this.earlier === '';
+    if (isEmpty || this.path === this.#target) return;
+    const replaces = hasResults || this.earlier !== '' || this.#mode === undefined;
+    await (replaces ? rename(this.path, this.#target) : rm(this.path)).catch((error: unknown) => {
+      throw writingFailed(error);
+    });
   }
 }
 

@@ -21,6 +21,7 @@ export interface RowShape {
 type Format = 'csv' | 'jsonl';
 type Row = Readonly<Record<string, unknown>>;
 
+export const CONTINUE = 'Continue with the same command and --resume.';
 const INSTEAD = 'Choose another file with --output, or leave out --resume to replace this one.';
 
 /** Where the rows of many files go: standard output or a file, as CSV or as JSON Lines. */
@@ -79,9 +80,10 @@ export class Output {
     return this.#format === 'csv';
   }
 
-  /** Where the rows of an interrupted command are; undefined if there are none. */
-  get partial(): string | undefined {
-    return this.#file?.hasBegun ? this.#file.path : undefined;
+  /** After an interruption: where the rows are, and how to continue. Empty if there are none. */
+  get resumeHint(): string {
+    if (!this.#file?.hasBegun) return '';
+    return ` The rows so far are in ${this.#file.path}. ${CONTINUE}`;
   }
 
   /** Adds the result of one file: its JSON, or its rows by column. */

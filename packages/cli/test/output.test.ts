@@ -29,7 +29,10 @@ test('a file keeps its old content until the new one is complete', async (t) => 
   assert.deepEqual(await readdir(folder), ['rows.csv'], 'planning writes nothing');
   await add(output, 'a.wav');
   assert.equal(await text(), OLD);
-  assert.equal(output.partial, `${path}.part`);
+  assert.equal(
+    output.resumeHint,
+    ` The rows so far are in ${path}.part. Continue with the same command and --resume.`,
+  );
   await output.finish();
   assert.equal(await text(), 'file,emotion\na.wav,happy\n');
   assert.deepEqual(await readdir(folder), ['rows.csv']);
@@ -51,6 +54,15 @@ test('--resume continues an interrupted file, and a finished one', async (t) => 
   await add(again, 'c.wav');
   assert.equal(await text(), 'file,emotion\na.wav,happy\nb.wav,happy\nc.wav,happy\n');
   await again.finish();
+  assert.deepEqual(await readdir(folder), ['rows.csv']);
+});
+
+test('--resume gives an interrupted file with all rows its name', async (t) => {
+  const { folder, path, plan, text } = await setUp(t);
+  await writeFile(path, OLD);
+  await add(await plan(), 'a.wav'); // and killed before the end
+  await (await plan({ resume: true })).finish();
+  assert.equal(await text(), 'file,emotion\na.wav,happy\n');
   assert.deepEqual(await readdir(folder), ['rows.csv']);
 });
 

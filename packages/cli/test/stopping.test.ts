@@ -43,6 +43,17 @@ test('Ctrl-C ends a loop of the shell too', async (t) => {
   assert.deepEqual(await ended, [null, 'SIGINT'], 'what a shell reports as 130');
 });
 
+test('Ctrl-C stops a command that waits for its input', async (t) => {
+  const { env } = await setUp(t);
+  for (const args of [['classify'], ['classify', '--server'], ['upload']]) {
+    const child = start([...args, '-'], { env });
+    // More than a pipe holds: when it is written, the command is reading.
+    child.stdin?.on('error', () => undefined).write(new Uint8Array(2 ** 20), () => child.kill('SIGINT'));
+    const [stderr, ended] = await Promise.all([output(child.stderr), once(child, 'close')]);
+    assert.deepEqual([ended, stderr], [[null, 'SIGINT'], 'undertone: Stopped.\n'], args.join(' '));
+  }
+});
+
 test('a wrong key, no key or no server stops a folder with one sentence, and touches no file', async (t) => {
   const { server, folder, calls, rows, env } = await setUp(t);
   const nowhere = `http://127.0.0.1:${await freePort()}`;

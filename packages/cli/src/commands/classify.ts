@@ -4,12 +4,12 @@ import { rowShape } from '../classify/answer.ts';
 import { classifyHere } from '../classify/local.ts';
 import { reporterFor } from '../classify/report.ts';
 import { classifyThere } from '../classify/server.ts';
-import { addServerChoice, connect, refuseLocalFlags, usesServer, writeStatus } from '../client.ts';
+import { addServerChoice, connect, refuseLocalFlags, stopsAll, usesServer, writeStatus } from '../client.ts';
 import { findRecordings } from '../files.ts';
-import { interruptible } from '../interrupt.ts';
+import { interruptible, stopReadingInput } from '../interrupt.ts';
 import { addOutputFlags, Output, type OutputFlags } from '../output.ts';
 import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
-import { UserError } from '../user-error.ts';
+import { explain, UserError } from '../user-error.ts';
 
 const MORE = `
 A recording is 1 to 10 seconds long, about one sentence: WAV always, other
@@ -63,16 +63,18 @@ export function addClassify(program: Command): void {
     const left = files.filter((file) => !output?.done.has(file));
     const reporter = reporterFor(left, isFolder, output);
     await interruptible(async (signal) => {
-      for await (const answer of answersOf(command, left, flags.model, signal)) {
-        if (signal.aborted) break;
-        await reporter.report(answer);
-      }
-      if (signal.aborted) {
+      if (left.includes('-')) stopReadingInput(signal);
+      try {
+        for await (const answer of answersOf(command, left, flags.model, signal)) {
+          if (signal.aborted) break;
+          await reporter.report(answer);
+        }
+      } catch (error) {
+        throw stopsAll(error) ? new UserError(explain(error) + (output?.resumeHint ?? '')) : error;
+      } finally {
         writeStatus('');
-        const rows = output?.partial;
-        const next = `The rows so far are in ${rows}. Continue with the same command and --resume.`;
-        throw new UserError(rows === undefined ? 'Stopped.' : `Stopped. ${next}`);
       }
+      if (signal.aborted) throw new UserError(`Stopped.${output?.resumeHint ?? ''}`);
       await output?.finish();
       reporter.end(files.length - left.length);
     });

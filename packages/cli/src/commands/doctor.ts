@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
-import { paint } from '../bars.ts';
+import { columns, paint } from '../bars.ts';
 import { countOf } from '../batch.ts';
 import { CHECKED_SETTINGS, CHECKS } from '../checks.ts';
 import { addServerFlags } from '../client.ts';
 import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
 import type { Finding } from '../store-checks.ts';
+import { wrap } from '../text.ts';
 
 const MORE = `
 Each line says ok, warning or error, and how to fix the problem. The exit code
@@ -53,8 +54,12 @@ export function addDoctor(program: Command): void {
   });
 }
 
-function print(name: string, { state, found, fix }: Finding): void {
+function print(name: string, { state, found, fix = '' }: Finding): void {
   const label = paint(COLOURS[state], state) + ' '.repeat(STATE_WIDTH - state.length);
-  process.stdout.write(`${label}${name.padEnd(NAME_WIDTH)}${found}\n`);
-  if (fix !== undefined) process.stdout.write(`${' '.repeat(STATE_WIDTH + NAME_WIDTH)}${fix}\n`);
+  const indentation = ' '.repeat(STATE_WIDTH + NAME_WIDTH);
+  // Whole lines for a program that reads them.
+  const width = process.stdout.isTTY ? columns() : Number.POSITIVE_INFINITY;
+  const [first = '', ...more] = [found, fix].filter(Boolean).map((text) => wrap(text, indentation, width));
+  const lines = [`${label}${name.padEnd(NAME_WIDTH)}${first.trimStart()}`, ...more];
+  process.stdout.write(`${lines.join('\n')}\n`);
 }

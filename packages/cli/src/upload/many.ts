@@ -2,7 +2,7 @@ import { labelOf, MODELS, type ModelId, timedSteps, timelineTable } from '@under
 import type { Progress } from '@undertone/sdk';
 import { Batch } from '../batch.ts';
 import { checkServer, stopsAll, waitForResult, writeStatus } from '../client.ts';
-import { Output, type RowShape } from '../output.ts';
+import { CONTINUE, Output, type RowShape } from '../output.ts';
 import { sharesOf } from '../timeline.ts';
 import { explain, UsageError, UserError } from '../user-error.ts';
 import { send, type Upload, type UploadFlags } from './send.ts';
@@ -48,8 +48,7 @@ export async function uploadAll(
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, left.length) }, work));
-  const rows = output?.partial === undefined ? '' : ` The rows so far are in ${output.partial}.`;
-  const next = `${rows} Continue with the same command and --resume.`;
+  const next = output?.resumeHint || ` ${CONTINUE}`;
   if (lost.signal.aborted) {
     writeStatus('');
     throw new UserError(`${explain(lost.signal.reason)}${next}`);

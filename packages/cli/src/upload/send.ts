@@ -7,6 +7,7 @@ import {
   UploadFailedError,
   type UploadOptions,
 } from '@undertone/sdk';
+import { stopReadingInput } from '../interrupt.ts';
 import type { OutputFlags } from '../output.ts';
 import type { TimelineFlags } from '../timeline.ts';
 import { explain, UserError } from '../user-error.ts';
@@ -42,8 +43,7 @@ export async function send(
   const recording = { model, intervalSeconds, channels, label, webhookUrl };
   const options: UploadOptions = { ...recording, partSize: PART_SIZE, onProgress, signal };
   if (file === '-') {
-    // Reading does not end by itself.
-    signal.addEventListener('abort', () => process.stdin.destroy());
+    stopReadingInput(signal);
     return client.asynch.upload(process.stdin, options);
   }
   const records = new UploadRecords();
