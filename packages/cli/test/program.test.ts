@@ -84,6 +84,7 @@ test('bash completes commands, flags and their values, each for its own command'
     ['undertone', 'serve', '--data-dir', ''],
   ].map((words) => completed(...words));
   assert.deepEqual(files, Array(files.length).fill(''), 'without words the shell completes file names');
+  assert.match(script, /^complete -o default -F _undertone undertone$/m);
   assert.equal(completed('undertone', 'classify', '--mod'), '--model --models-dir', 'flags after a dash');
   assert.equal(completed('undertone', 'list', '--st'), '--status');
   assert.equal(completed('undertone', 'listen', '--st'), '', 'list is not the beginning of listen');

@@ -40,6 +40,12 @@ test('classify --server gives the same rows as this machine, in the order of the
     env: { SERVICE_API_KEY: KEY },
   });
   assert.equal(JSON.parse(named.stdout).main_emotion, 'happy', '--url implies --server');
+  const unused = `http://127.0.0.1:${await freePort()}`;
+  const own = await undertone(['classify', '--csv', '--url', unused, ...files], {
+    env: { SERVICE_API_KEY: KEY, SERVICE_DISCRETE_URL: `${server.url}/v1/discrete/emotion` },
+  });
+  assert.equal(own.stdout, here.stdout, 'SERVICE_DISCRETE_URL goes first');
+  assert.match(own.stderr, /^undertone: SERVICE_DISCRETE_URL overrides --url: using .*\n$/);
 });
 
 test('classify --server reads standard input, and fails one file at a time', async () => {
