@@ -27,4 +27,7 @@ process.stdout.on('error', (error) => {
 });
 
 const { runProgram } = await import('../src/program.ts');
-process.exitCode = await runProgram(process.argv.slice(2));
+const code = await runProgram(process.argv.slice(2));
+// A shell ends its own loop only if the command died of the signal.
+if (code === 130) process.kill(process.pid, 'SIGINT');
+process.exitCode = code;

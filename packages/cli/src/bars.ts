@@ -17,13 +17,14 @@ const WIDTH = 40;
 const DEFAULT_COLUMNS = 80;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** One line per emotion, the most likely first: name, percentage and bar. */
-export function bars(confidences: Readonly<Record<string, number>>): string[] {
+/** One line per emotion, the most likely first: name, percentage and bar. Leaves room for an indentation. */
+export function bars(confidences: Readonly<Record<string, number>>, indentation = 0): string[] {
   const entries = Object.entries(confidences).toSorted(([, a], [, b]) => b - a);
   const nameWidth = Math.max(...entries.map(([emotion]) => emotion.length));
+  const width = fittingBar(indentation + nameWidth + 10);
   return entries.map(([emotion, confidence], rank) => {
     const label = `${emotion.padEnd(nameWidth)} ${percent(confidence).padStart(7)}`;
-    const bar = paint(COLOURS[emotion as Emotion] ?? 'white', barOf(confidence));
+    const bar = paint(COLOURS[emotion as Emotion] ?? 'white', barOf(confidence, width));
     return `${rank === 0 ? paint('bold', label) : label}  ${bar}`.trimEnd();
   });
 }
@@ -47,6 +48,11 @@ export function paint(style: Style, text: string): string {
 /** Width of the terminal, 80 without one. */
 export function columns(): number {
   return process.stdout.columns || DEFAULT_COLUMNS;
+}
+
+/** The width of a bar beside this many other characters: at most 40, and less on a narrow terminal. */
+export function fittingBar(others: number): number {
+  return Math.max(1, Math.min(WIDTH, columns() - others));
 }
 
 /** A bar whose length is the share (0 to 1) of the width, in eighths of a character. */

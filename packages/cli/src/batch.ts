@@ -69,8 +69,9 @@ export class Batch {
       .map(([name, count]) => {
         const amount = `${String(count).padStart(6)} ${unit}${count === 1 ? ' ' : 's'}`;
         const figures = `${amount} ${((count / all) * 100).toFixed(0).padStart(3)} %`;
-        const bar = barOf(count / all, Math.min(BAR_WIDTH, columns() - 40));
-        return `  ${name.padEnd(Math.max(...names))} ${figures}  ${paint(colourOf(name), bar)}`.trimEnd();
+        const label = `  ${name.padEnd(Math.max(...names))} ${figures}  `;
+        const bar = barOf(count / all, Math.min(BAR_WIDTH, columns() - label.length));
+        return `${label}${paint(colourOf(name), bar)}`.trimEnd();
       });
   }
 
@@ -83,11 +84,18 @@ export class Batch {
   #draw(): void {
     const open = [...this.#shares.values()].reduce((sum, share) => sum + share, 0);
     const share = this.#total === 0 ? 1 : (this.#finished + open) / this.#total;
-    const bar = barOf(share, BAR_WIDTH).padEnd(BAR_WIDTH, '░');
     const failed = this.#failed > 0 ? `, ${this.#failed} failed` : '';
-    const text = `${this.#what} ${bar} ${Math.floor(share * 100)} %  ${this.#finished} of ${countOf(this.#total, 'file')}${failed}`;
-    writeStatus(text.slice(0, (process.stderr.columns || 80) - 1));
+    const counts = `${Math.floor(share * 100)} %  ${this.#finished} of ${countOf(this.#total, 'file')}${failed}`;
+    writeStatus(progressLine(this.#what, share, counts, process.stderr.columns || 80));
   }
+}
+
+/** What is done, a bar and figures. On a narrow terminal the bar gets shorter first, then the words. */
+export function progressLine(what: string, share: number, figures: string, columns: number): string {
+  const room = columns - 1 - figures.length - 1;
+  const width = Math.min(BAR_WIDTH, room - what.length - 1);
+  if (width < 3) return `${what.slice(0, Math.max(0, room))} ${figures}`.trimStart().slice(0, columns - 1);
+  return `${what} ${barOf(share, width).padEnd(width, '░')} ${figures}`;
 }
 
 /** `1 file`, `2 files`. */

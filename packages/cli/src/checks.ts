@@ -8,6 +8,7 @@ import { findFfmpeg, MODEL_SAMPLE_RATE } from '@undertone/audio';
 import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
 import type { Settings } from '@undertone/server';
+import { checkServer, type ServerSettings } from './server-check.ts';
 import type { SettingName } from './settings-flags.ts';
 import { checkBucket, checkDatabase, error, type Finding, ok, warning } from './store-checks.ts';
 import { isExpected, UserError } from './user-error.ts';
@@ -28,7 +29,8 @@ export const CHECKED_SETTINGS = [
   's3Addressing',
 ] as const satisfies SettingName[];
 
-export type CheckedSettings = Pick<Settings, (typeof CHECKED_SETTINGS)[number] | 'databaseUrl'>;
+export type CheckedSettings = Pick<Settings, (typeof CHECKED_SETTINGS)[number] | 'databaseUrl'> &
+  ServerSettings;
 
 /** In the order of printing, the most basic first. A check that does not apply returns null. */
 export const CHECKS: Record<string, (settings: CheckedSettings) => Promise<Finding | null>> = {
@@ -39,6 +41,7 @@ export const CHECKS: Record<string, (settings: CheckedSettings) => Promise<Findi
   database: checkDatabase,
   bucket: checkBucket,
   port: checkPort,
+  server: checkServer,
   ffmpeg: checkFfmpeg,
   cores: checkCores,
   memory: checkMemory,

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UserError } from './user-error.ts';
+import { UsageError, UserError } from './user-error.ts';
 
 /** Extensions that count as recordings in a folder. A file named on the command line may have any. */
 const RECORDINGS = /\.(wav|wave|mp3|m4a|mp4|aac|flac|ogg|oga|opus|webm|wma|aif|aiff|amr|3gp|caf)$/i;
@@ -16,6 +16,7 @@ export async function findRecordings(paths: readonly string[]): Promise<Found> {
   const files: string[] = [];
   let isFolder = false;
   for (const path of paths) {
+    refuseAddress(path);
     if (path === '-' || !(await isDirectory(path))) {
       files.push(path);
       continue;
@@ -25,7 +26,21 @@ export async function findRecordings(paths: readonly string[]): Promise<Found> {
     if (found.length === 0) throw new UserError(`There are no recordings in the folder ${path}.`);
     files.push(...found);
   }
+  if (files.indexOf('-') !== files.lastIndexOf('-')) {
+    throw new UsageError('Standard input can be read only once: give - once.');
+  }
   return { files, isFolder };
+}
+
+/** Recordings are files: nothing is downloaded. */
+export function refuseAddress(path: string): void {
+  const [, scheme = ''] = /^([a-z][a-z\d+.-]+):\/\//i.exec(path) ?? [];
+  if (scheme === '') return;
+  const how =
+    scheme.toLowerCase() === 'file'
+      ? 'Give the path of the file.'
+      : `Download it first (\`curl -fLO ${path}\`), or pipe it in and use - as the path.`;
+  throw new UsageError(`${path} is an address, not a file. ${how}`);
 }
 
 async function recordingsIn(folder: string): Promise<string[]> {

@@ -74,7 +74,7 @@ export async function* inRealTime({ chunks, bytesPerSecond }: LiveAudio): AsyncG
       const chunk = bytes.subarray(at, at + size);
       played += chunk.length;
       // Like a microphone: a chunk is available when its last sample has been recorded.
-      await sleep(start + (1_000 * played) / bytesPerSecond - performance.now());
+      await sleep(Math.max(0, start + (1_000 * played) / bytesPerSecond - performance.now()));
       yield chunk;
     }
   }

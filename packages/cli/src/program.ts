@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
+import { columns } from './bars.ts';
 import { addClassify } from './commands/classify.ts';
 import { addCompletion } from './commands/completion.ts';
 import { addDelete } from './commands/delete.ts';
@@ -14,24 +15,27 @@ import { addResult } from './commands/result.ts';
 import { addServe } from './commands/serve.ts';
 import { addUpload } from './commands/upload.ts';
 import { addWebhooks } from './commands/webhooks.ts';
+import { Interrupted } from './interrupt.ts';
+import { TEXT_WIDTH } from './text.ts';
 import { explain, isUsageError } from './user-error.ts';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
-/** 0: done. 1: failed. 2: invalid command line or setting. 3: some files failed. */
-export type ExitCode = 0 | 1 | 2 | 3;
+/** 0: done. 1: failed. 2: invalid command line or setting. 3: some files failed. 130: stopped by Ctrl-C. */
+export type ExitCode = 0 | 1 | 2 | 3 | 130;
 
 const START_HERE = `
 Start here:
   undertone doctor                  check this machine, and say how to fix it
-  undertone serve                   run the server; the first start creates an API key
+  undertone serve                   run the server; creates an API key
   undertone classify voice.wav      classify a short recording without a server
   undertone classify recordings/    classify all recordings in a folder
-  undertone listen talk.wav         classify a recording live; - reads a microphone from a pipe
-  undertone upload talk.wav --wait  send a long recording to the server and show its timeline
+  undertone listen talk.wav         classify live; - reads a pipe
+  undertone upload talk.wav --wait  send a long recording, show its timeline
 
 Every command has its own help: undertone serve --help
-Exit codes: 0 done, 1 failed, 2 invalid command line or setting, 3 some files failed.`;
+Exit codes: 0 done, 1 failed, 2 invalid command line or setting, 3 some files
+failed, 130 stopped by Ctrl-C.`;
 
 const COMMANDS = [
   addServe,
@@ -56,17 +60,23 @@ export async function runProgram(args: readonly string[]): Promise<ExitCode> {
     return (process.exitCode as ExitCode | undefined) ?? 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    process.stderr.write(`undertone: ${explain(error)}\n`);
+    const message = explain(error);
+    if (message !== '') process.stderr.write(`undertone: ${message}\n`);
+    if (error instanceof Interrupted) return 130;
     return isUsageError(error) ? 2 : 1;
   }
 }
 
-function buildProgram(): Command {
+/** Exported for tests. */
+export function buildProgram(): Command {
   const program = new Command('undertone')
     .description('Tells the emotion in a voice from its tone.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', START_HERE)
+    // Narrower beside long flags, rather than wider than the terminal.
+    .configureHelp({ minWidthToWrap: 20 })
+    .configureOutput({ getOutHelpWidth: () => Math.min(TEXT_WIDTH, columns()) })
     // Flags belong to the command before them.
     .enablePositionalOptions()
     .showHelpAfterError('(add --help to see all commands and flags)')

@@ -38,7 +38,7 @@ test('FORCE_COLOR and NO_COLOR switch colour on and off', async () => {
 test('--json prints one object per line in the order of the files, including failures', async (t) => {
   const folder = await temporaryFolder(t);
   const short = join(folder, 'short.wav');
-  await writeFile(short, silentWav(2));
+  await writeFile(short, silentWav(0.5));
   const { code, stdout } = await undertone([
     'classify',
     '--json',
@@ -65,7 +65,7 @@ test('--json prints one object per line in the order of the files, including fai
   assert.equal(first.seconds, 5.12);
   assert.deepEqual(
     { code: failed.error.code, min: failed.error.min_seconds, actual: failed.error.actual_seconds },
-    { code: 'audio_too_short', min: 4, actual: 2 },
+    { code: 'audio_too_short', min: 1, actual: 0.5 },
   );
 });
 
@@ -81,7 +81,7 @@ test('a file that is not a short recording fails alone, with a message that says
   const errors = stderr.trimEnd().split('\n');
   assert.equal(errors.length, 3);
   assert.match(errors[0] ?? '', /missing\.wav: There is no such file\./);
-  assert.match(errors[1] ?? '', /long\.wav: .*30 s long; 4 to 10 s.*`undertone upload`/);
+  assert.match(errors[1] ?? '', /long\.wav: .*30 s long; 1 to 10 s.*`undertone upload`/);
   assert.match(errors[2] ?? '', /words\.wav: /);
   assert.match(stdout, /happy-1039\.wav/);
 });
@@ -102,13 +102,45 @@ test('labels silence as no speech', async () => {
   assert.match(stdout, /No speech, so there is no emotion\./);
 });
 
+test('1 to 4 s are classified and marked as short', async (t) => {
+  const folder = await temporaryFolder(t);
+  const wav = await readFile(angry);
+  const cut = join(folder, 'cut.wav');
+  await writeFile(cut, shortened(wav, 2));
+  const lines = await undertone(['classify', '--jsonl', cut, angry]);
+  assert.equal(lines.code, 0, lines.stderr);
+  const [short, whole] = lines.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual([short.seconds, short.short, whole.short], [2, true, false]);
+  assert.equal(short.main_emotion, 'angry');
+  const shown = await undertone(['classify', cut]);
+  assert.match(shown.stdout, /cut\.wav {2}2\.0 s, \d\.\d s of speech, short\n/);
+  assert.match(shown.stdout, /Short: under 4 s an answer is less reliable\./);
+  const csv = await undertone(['classify', '--csv', cut]);
+  assert.match(csv.stdout, /^file,.*,short\n.*,true\n$/);
+  const line = await undertone(['classify', folder]);
+  assert.match(line.stdout, /cut\.wav {2}short\n/);
+});
+
+/** The first seconds of a 16-bit mono WAV file. */
+function shortened(wav: Buffer, seconds: number): Buffer {
+  const bytes = seconds * wav.readUInt32LE(28);
+  const data = wav.indexOf('data') + 8;
+  const cut = Buffer.from(wav.subarray(0, data + bytes));
+  cut.writeUInt32LE(cut.length - 8, 4);
+  cut.writeUInt32LE(bytes, data - 4);
+  return cut;
+}
+
 test('a folder prints a line per file, the failures, a table, and exits with 3', async (t) => {
   const folder = await temporaryFolder(t);
   await mkdir(join(folder, 'deep'));
   await copyFile(angry, join(folder, 'deep', 'a.wav'));
   await copyFile(happy, join(folder, 'b.WAV'));
   await writeFile(join(folder, 'quiet.wav'), silentWav(5));
-  await writeFile(join(folder, 'short.wav'), silentWav(2));
+  await writeFile(join(folder, 'short.wav'), silentWav(0.5));
   await writeFile(join(folder, 'notes.txt'), 'no recording');
   await writeFile(join(folder, '.hidden.wav'), 'no recording');
   const whole = await undertone(['classify', folder]);
@@ -121,7 +153,7 @@ test('a folder prints a line per file, the failures, a table, and exits with 3',
   assert.match(lines[2] ?? '', /^no speech {10}\//);
   assert.equal(lines[3], '3 of 4 files, 1 failed');
   assert.match(lines.slice(4).join('\n'), /no speech +1 file +33 %/);
-  assert.match(whole.stderr, /short\.wav: .*2 s long/);
+  assert.match(whole.stderr, /short\.wav: .*0\.5 s long; 1 to 10 s/);
   await rm(join(folder, 'short.wav'));
   assert.equal((await undertone(['classify', join(folder, 'deep')])).code, 0);
   const empty = await undertone(['classify', await temporaryFolder(t)]);
@@ -132,7 +164,7 @@ test('a folder prints a line per file, the failures, a table, and exits with 3',
 test('--output writes rows to a file, and --resume adds only the missing ones', async (t) => {
   const folder = await temporaryFolder(t);
   await copyFile(angry, join(folder, 'a, "quoted".wav'));
-  await writeFile(join(folder, 'short.wav'), silentWav(2));
+  await writeFile(join(folder, 'short.wav'), silentWav(0.5));
   for (const name of ['rows.csv', 'rows.jsonl']) {
     const output = join(await temporaryFolder(t), name);
     assert.equal((await undertone(['classify', folder, '-o', output])).code, 3);
@@ -144,9 +176,9 @@ test('--output writes rows to a file, and --resume adds only the missing ones', 
     const rows = (await readFile(output, 'utf8')).trimEnd().split('\n');
     assert.equal(rows.length, 3);
     if (name === 'rows.csv') {
-      assert.match(rows[0] ?? '', /^file,emotion,confidence,seconds,speech_seconds,angry,/);
+      assert.match(rows[0] ?? '', /^file,emotion,confidence,seconds,speech_seconds,angry,.*,short$/);
       assert(rows[1]?.startsWith(`"${folder}/a, ""quoted"".wav",angry,`), rows[1]);
-      assert.match(rows[2] ?? '', /quiet\.wav,no speech,0\.\d+,5,0(\.\d+)?,/);
+      assert.match(rows[2] ?? '', /quiet\.wav,no speech,0\.\d+,5,0(\.\d+)?,.*,false$/);
     } else {
       const [first, quiet, failed] = rows.map((row) => JSON.parse(row));
       assert.deepEqual([first.speech, quiet.speech], [true, false]);

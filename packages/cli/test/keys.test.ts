@@ -120,7 +120,7 @@ test('list and revoke do not create a data folder', async (t) => {
 test('a name with control characters and a data folder that is a file are rejected without a stack', async (t) => {
   const dataDir = await temporaryFolder(t);
   const odd = await undertone(['keys', 'create', 'bell\u0007', '--data-dir', dataDir]);
-  assert.deepEqual([odd.code, odd.stdout], [1, '']);
+  assert.deepEqual([odd.code, odd.stdout], [2, '']);
   assert.match(odd.stderr, /printable/);
   const file = join(dataDir, 'file');
   await writeFile(file, '');

@@ -90,7 +90,7 @@ test('Ctrl-C stops an endless input and prints the final result', async () => {
   child.stdin?.write(talk.subarray(44, 44 + 7 * 32_000));
   await once(child.stdout as NodeJS.ReadableStream, 'data');
   child.kill('SIGINT');
-  assert.deepEqual(await ended, [0, null]);
+  assert.deepEqual(await ended, [null, 'SIGINT']);
   assert.match(await printed, /00:00 .*\n +00:02 /);
 });
 

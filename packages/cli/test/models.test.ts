@@ -6,12 +6,13 @@ import { temporaryFolder, undertone } from './support/undertone.ts';
 test('models shows every model with its emotions and every set of weights with its licence', async () => {
   const { code, stdout } = await undertone(['models']);
   assert.equal(code, 0);
+  for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
   const catalog = await readCatalog();
   for (const { id, emotions } of catalog.models) assert.ok(stdout.includes(`${id}  ${emotions.join(', ')}`));
   for (const [name, { licence, commercial_use }] of Object.entries(catalog.weights)) {
     const use = commercial_use ? 'commercial use allowed' : 'no commercial use';
     assert.match(stdout, new RegExp(`^  ${name}.*\\(${use}\\)$`, 'm'));
-    assert.ok(stdout.includes(licence));
+    assert.ok(stdout.replace(/\s+/g, ' ').includes(licence), licence);
   }
 });
 

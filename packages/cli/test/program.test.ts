@@ -74,14 +74,28 @@ test('bash completes commands, flags and their values, each for its own command'
   assert.equal(completed('undertone', 'completion', 'z'), 'zsh');
   assert.equal(completed('undertone', 'upload', 'a.wav', '--channels', ''), 'mix separate');
   assert.equal(completed('undertone', 'listen', '--channels', ''), '', 'these channels are a number');
-  const [file, output] = [
+  const files = [
     ['undertone', 'classify', 'recording.w'],
+    ['undertone', 'classify', ''],
+    ['undertone', 'listen', ''],
+    ['undertone', 'models', 'compare', ''],
     ['undertone', 'upload', '--output', ''],
+    ['undertone', 'upload', 'a.wav', '-o', ''],
+    ['undertone', 'serve', '--data-dir', ''],
   ].map((words) => completed(...words));
-  assert.deepEqual([file, output], ['', ''], 'without words the shell completes file names');
+  assert.deepEqual(files, Array(files.length).fill(''), 'without words the shell completes file names');
+  assert.match(script, /^complete -o default -F _undertone undertone$/m);
+  assert.equal(completed('undertone', 'classify', '--mod'), '--model --models-dir', 'flags after a dash');
+  assert.equal(completed('undertone', 'list', '--st'), '--status');
+  assert.equal(completed('undertone', 'listen', '--st'), '', 'list is not the beginning of listen');
+  assert.equal(completed('undertone', 'keys', 'list', '--st'), '');
   assert.match((await undertone(['completion', 'zsh'])).stdout, /bashcompinit.*complete .*undertone/s);
   const { stdout: fish } = await undertone(['completion', 'fish']);
   assert.match(fish, /^complete -c undertone -n '__fish_use_subcommand' -f -a keys -d '.+'$/m);
+  assert.match(fish, /seen_subcommand_from list; and not __fish_seen_subcommand_from keys .*' -l status /m);
+  assert.match(fish, /seen_subcommand_from upload; .*' -l output -s o .* -r -F$/m);
+  assert.doesNotMatch(fish, /from classify; [^']*' -f$/m, 'files are offered');
+  assert.match(fish, /from delete; [^']*' -f$/m, 'files are not offered');
   assert.match(
     fish,
     /^complete .*seen_subcommand_from keys; and .*seen_subcommand_from create' -l expires /m,

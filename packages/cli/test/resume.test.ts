@@ -28,7 +28,7 @@ async function setUp(t: TestContext) {
 async function interrupted(
   { server, file, env }: Awaited<ReturnType<typeof setUp>>,
   signal: NodeJS.Signals,
-): Promise<{ code: number | null; stderr: string }> {
+): Promise<{ ended: [number | null, NodeJS.Signals | null]; stderr: string }> {
   const child = start(['upload', file, '--resume'], { env });
   const before = server.calls('part').length;
   server.faults = ({ route }) => {
@@ -43,17 +43,17 @@ async function interrupted(
     clearInterval(waiting);
     child.kill(signal);
   }, 10);
-  const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
+  const [stderr, [code, diedOf]] = await Promise.all([output(child.stderr), once(child, 'close')]);
   clearInterval(waiting);
-  return { code, stderr };
+  return { ended: [code, diedOf], stderr };
 }
 
 test('Ctrl-C keeps the sent parts and says how to continue; --resume sends the missing ones', async (t) => {
   const context = await setUp(t);
   const { server, file, env } = context;
-  const { code, stderr } = await interrupted(context, 'SIGINT');
+  const { ended, stderr } = await interrupted(context, 'SIGINT');
   const [requestId = ''] = server.uploads.keys();
-  assert.equal(code, 1);
+  assert.deepEqual(ended, [null, 'SIGINT'], 'it dies of the signal, so that a shell ends its loop');
   assert.match(
     stderr,
     /^undertone: Stopped at \d+ %\.\nContinue within 24 hours: the same command with --resume\.\n/m,

@@ -222,7 +222,6 @@ describe('upload, result and delete', () => {
       [['upload', short, '--wait'], env, /5 s/],
       [['upload', talk], { ...env, SERVICE_API_KEY: '' }, /set SERVICE_API_KEY/],
       [['upload', talk], { ...env, SERVICE_API_KEY: 'another' }, /key/],
-      [['result', 'that-one'], env, /"that-one" is not a request_id/],
       [['delete', '0b6f7a52-93a1-4f0e-8d0e-2f4f8f1c9d10'], env, /request/],
     ];
     for (const [args, variables, says] of wrongs) {
@@ -238,8 +237,11 @@ describe('upload, result and delete', () => {
       [['--interval', '0.5'], {}, /--interval/],
       [['--json', '--csv'], {}, /--json/],
       [['--model', '6emotions'], {}, /6emotions/],
-      [['--url', 'nowhere'], {}, /SERVICE_URL/],
-      [[], { SERVICE_ASYNCH_URL: 'nowhere' }, /SERVICE_ASYNCH_URL/],
+      [['--url', 'nowhere'], {}, /--url <url>.* begins with http/],
+      [[], { SERVICE_URL: 'nowhere' }, /SERVICE_URL.* begins with http/],
+      [[], { SERVICE_ASYNCH_URL: 'nowhere' }, /undertone: SERVICE_ASYNCH_URL is not a URL/],
+      [['--webhook', 'nowhere'], {}, /--webhook <url>.* begins with http/],
+      [['--label', ''], {}, /--label <text>.*1 to 100 characters/],
       [[], { SERVICE_URL: '', SERVICE_PORT: 'http' }, /SERVICE_PORT must be/],
     ];
     for (const [args, variables, says] of wrongs) {
@@ -291,8 +293,8 @@ describe('upload, result and delete', () => {
     assert.equal(answer.stderr, 'undertone: Not finished yet: uploading. Add --wait to wait for it.\n');
     const child = start(['result', id, '--wait'], { env, nodeArgs: ['--import', TERMINAL] });
     child.stderr?.once('data', () => child.kill('SIGINT'));
-    const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
-    assert.equal(code, 1);
+    const [stderr, ended] = await Promise.all([output(child.stderr), once(child, 'close')]);
+    assert.deepEqual(ended, [null, 'SIGINT']);
     assert.ok(stderr.includes(`Stopped waiting. The request continues: \`undertone result ${id} --wait\`.`));
   });
 
@@ -303,8 +305,8 @@ describe('upload, result and delete', () => {
     child.stderr?.on('data', (piece: Buffer) => {
       if (/Classifying|Waiting/.test(piece.toString())) child.kill('SIGINT');
     });
-    const [stderr, [code]] = await Promise.all([output(child.stderr), once(child, 'close')]);
-    assert.equal(code, 1);
+    const [stderr, ended] = await Promise.all([output(child.stderr), once(child, 'close')]);
+    assert.deepEqual(ended, [null, 'SIGINT']);
     const [, id = ''] = /Stopped waiting.*`undertone result (\S+) --wait`/.exec(stderr) ?? [];
     assert.match(id, UUID);
     const { stdout } = await undertone(['result', id, '--wait', '--csv'], { env });

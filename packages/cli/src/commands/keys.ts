@@ -8,7 +8,8 @@ import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
 import { UserError } from '../user-error.ts';
 
 const MORE = `
-A running server with the same data folder accepts a new key immediately and rejects a revoked one within a minute.
+A running server with the same data folder accepts a new key immediately and
+rejects a revoked one within a minute.
 
 Examples:
   undertone keys create laptop
@@ -29,7 +30,7 @@ export function addKeys(program: Command): void {
     .command('create')
     .summary('create a key and print it once')
     .description('Creates a key and prints it to standard output. It cannot be shown again.')
-    .argument('[name]', 'your name for the key', 'unnamed')
+    .argument('[name]', 'your name for the key', parseName, 'unnamed')
     .option(
       '--expires <when>',
       'after 30d, 12h, 45m or 2w, or on a date such as 2030-01-31 (default: never)',
@@ -55,6 +56,11 @@ export function addKeys(program: Command): void {
     .action((nameOrId: string) => revokeKey(revoke, nameOrId));
 }
 
+function parseName(text: string): string {
+  if (/^[^\p{C}]{1,100}$/u.test(text)) return text;
+  throw new InvalidArgumentError('A key name must have 1 to 100 printable characters.');
+}
+
 /** Exported for tests, which pass the time. */
 export function parseExpiry(text: string, _previous?: unknown, now = Date.now()): Date {
   const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
@@ -75,9 +81,6 @@ function parseDate(text: string): Date {
 }
 
 async function createKey(command: Command, name: string, expiresAt: Date | undefined): Promise<void> {
-  if (!/^[^\p{C}]{1,100}$/u.test(name)) {
-    throw new UserError('A key name must have 1 to 100 printable characters.');
-  }
   const { key, record, place } = await withKeys(command, async (store, place) => ({
     ...(await store.create(name, expiresAt && { expiresAt })),
     place,

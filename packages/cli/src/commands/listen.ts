@@ -12,16 +12,19 @@ import {
 import type { EmotionStream, StreamPrediction } from '@undertone/sdk';
 import { type Command, Option } from 'commander';
 import { addServerFlags, connect, writeStatus } from '../client.ts';
-import { explainReading } from '../files.ts';
+import { explainReading, refuseAddress } from '../files.ts';
+import { interruptible } from '../interrupt.ts';
 import { inRealTime, type LiveAudio, openLiveAudio, type RawFlags } from '../live-audio.ts';
 import { modelFlag, wholeNumber } from '../settings-flags.ts';
 import { row, sign } from '../timeline.ts';
 import { UserError } from '../user-error.ts';
 
 const MORE = `
-A file is sent at the speed of speech. \`-\`, or no argument, reads standard input as it arrives. WAV files describe their own
-format; for raw samples give --rate, --encoding or --channels. The key is read from SERVICE_API_KEY. Each interval prints a row for
-the last 5 seconds to standard output; on a terminal a status line shows the elapsed time. Ctrl-C stops and prints the final result.
+A file is sent at the speed of speech. \`-\`, or no argument, reads standard input
+as it arrives. WAV files describe their own format; for raw samples give --rate,
+--encoding or --channels. The key is read from SERVICE_API_KEY. Each interval
+prints a row for the last 5 seconds to standard output; on a terminal a status
+line shows the elapsed time. Ctrl-C stops and prints the final result.
 
 Examples:
   undertone listen talk.wav
@@ -70,17 +73,20 @@ export function addListen(program: Command): void {
           'There is no input. Name a file, or pipe audio in: `arecord -q -f S16_LE -r 16000 | undertone listen -`.',
         );
       }
+      refuseAddress(file);
       const client = connect(command);
       const input = file === '-' ? process.stdin : createReadStream(file);
       const raw = { ...(rate && { rate }), ...(encoding && { encoding }), ...(channels && { channels }) };
       try {
         const audio = await openLiveAudio(input, raw);
         const stream = client.stream({ ...audio.format, model, interval });
-        process.once('SIGINT', () => void stream.end());
         const live = new LiveLine();
-        // Once the stream has ended, the rest of the input is not needed.
-        const shown = show(stream, audio, json, live).finally(() => input.destroy());
-        await Promise.all([play(audio, stream, file !== '-', live), shown]);
+        await interruptible(async (signal) => {
+          signal.addEventListener('abort', () => void stream.end());
+          // Once the stream has ended, the rest of the input is not needed.
+          const shown = show(stream, audio, json, live).finally(() => input.destroy());
+          await Promise.all([play(audio, stream, file !== '-', live), shown]);
+        });
       } catch (error) {
         throw explainReading(error, `${file}: `);
       } finally {

@@ -3,8 +3,9 @@ import { explainStorage } from '../checks.ts';
 import { requireDatabaseUrl } from '../settings-flags.ts';
 
 const MORE = `
-Every start of the server does the same. Run this command if the server's database user may not change tables, or before an
-upgrade: processes of the previous version continue to work. It is safe to run it several times at once.
+Every start of the server does the same. Run this command if the server's
+database user may not change tables, or before an upgrade: processes of the
+previous version continue to work. It is safe to run it several times at once.
 
 Example:
   SERVICE_DATABASE_URL=postgres://user:password@host/name undertone migrate`;

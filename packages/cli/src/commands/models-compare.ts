@@ -3,8 +3,8 @@ import { availableParallelism } from 'node:os';
 import { Classifier, readCatalog } from '@undertone/classifier';
 import type { ModelId } from '@undertone/contract';
 import type { Command } from 'commander';
-import { barOf, paint, percent } from '../bars.ts';
-import { inOrder } from '../batch.ts';
+import { barOf, fittingBar, paint, percent } from '../bars.ts';
+import { inOrder, progressLine } from '../batch.ts';
 import { writeStatus } from '../client.ts';
 import { classifyFile } from '../compare/classify-file.ts';
 import { findLabelled, type Labelled } from '../compare/labelled.ts';
@@ -14,12 +14,15 @@ import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';
 
 const MORE = `
-Put the recordings into folders named by emotion (angry/1.wav, sad/2.wav), or list them in a CSV with the columns path and
-emotion. Other common names (anger, joy, calm, fear, ...) work too. Recordings may have any length: longer ones are split into
-equal parts of at most 10 s, and the mean counts. A model is measured only on the emotions it knows.
+Put the recordings into folders named by emotion (angry/1.wav, sad/2.wav), or
+list them in a CSV with the columns path and emotion. Other common names (anger,
+joy, calm, fear, ...) work too. Recordings may have any length: longer ones are
+split into equal parts of at most 10 s, and the mean counts. A model is measured
+only on the emotions it knows.
 
-UAR is the unweighted average recall. The calibration error is the average distance between confidence and accuracy, in ten bins.
-If confidence minus accuracy is above zero, the model is overconfident.
+UAR is the unweighted average recall. The calibration error is the average
+distance between confidence and accuracy, in ten bins. If confidence minus
+accuracy is above zero, the model is overconfident.
 
 Examples:
   undertone models compare recordings/
@@ -68,8 +71,9 @@ async function compare(labelled: readonly Labelled[], modelsDir: string | undefi
         const models = await classifyFile(classifier, file).catch(
           (error: unknown) => void unreadable.set(file, error),
         );
-        const bar = barOf(++done / readable.length).padEnd(40, '·');
-        writeStatus(done === readable.length ? '' : `${weights} ${bar} ${done}/${readable.length}`);
+        const share = ++done / readable.length;
+        const line = progressLine(weights, share, `${done}/${readable.length}`, process.stderr.columns || 80);
+        writeStatus(share === 1 ? '' : line);
         return { truth: emotion, models };
       });
       for await (const { truth, models } of classified) if (models) answers.push({ truth, models });
@@ -131,7 +135,8 @@ function describeOne(name: string, { emotions, confusion, reliability }: Scores)
   });
   const bins = reliability.map(({ count, confidence, accuracy }) => {
     const right = `${percent(confidence).padStart(8)} confident, ${percent(accuracy).padStart(8)} correct`;
-    return `  ${right}  ${barOf(accuracy).padEnd(40)}  ${count}`;
+    const width = fittingBar(right.length + 4 + 8);
+    return `  ${right}  ${barOf(accuracy, width).padEnd(width)}  ${count}`;
   });
   return [
     `${paint('bold', name)}: each emotion (row), per cent classified as`,

@@ -1,20 +1,26 @@
 import { type Catalog, type Figures, readCatalog, type WeightsEntry } from '@undertone/classifier';
 import { DEFAULT_MODEL } from '@undertone/contract';
+import type { ModelList } from '@undertone/sdk';
 import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { paint, percent } from '../bars.ts';
+import { addServerChoice, connect, refuseLocalFlags, usesServer } from '../client.ts';
 import { readFlags, settingFlag } from '../settings-flags.ts';
+import { wrap } from '../text.ts';
 import { addCompare } from './models-compare.ts';
 
-const NOTES = `Each set of weights was measured on speakers of its own corpora, so compare the weights side by side instead. All corpora except
-meld are acted or read: on everyday conversation (meld) every model is little better than chance.
-An answer says how a voice sounds, not what a person feels. In the EU it is unlawful to infer the emotions of people at work or in
-education, except for medical or safety reasons.`;
+const NOTES = `Each set of weights was measured on speakers of its own corpora, so compare the
+weights side by side instead. All corpora except meld are acted or read: on
+everyday conversation (meld) every model is little better than chance. An answer
+says how a voice sounds, not what a person feels. In the EU it is unlawful to
+infer the emotions of people at work or in education, except for medical or
+safety reasons.`;
 
 const MORE = `
-UAR is the unweighted average recall: the share of recordings recognised, averaged over the emotions. ECE (expected calibration
-error) is the average distance between confidence and accuracy. Both are measured on speakers who are not in the training data.
-docs/MODEL_CARD.md has all measurements.
+UAR is the unweighted average recall: the share of recordings recognised,
+averaged over the emotions. ECE (expected calibration error) is the average
+distance between confidence and accuracy. Both are measured on speakers who are
+not in the training data. docs/MODEL_CARD.md has all measurements.
 
 \`undertone models compare FOLDER\` measures the weights on your own recordings.
 
@@ -25,10 +31,17 @@ export function addModels(program: Command): void {
     .command('models')
     .summary('show the models, their accuracy and their licences')
     .description('Shows the models with their accuracy, and the weights with their licences.')
-    .option('--json', 'the whole catalogue as JSON')
+    .option('--json', 'the whole catalogue as JSON');
+  addServerChoice(command, 'ask')
     .addOption(settingFlag('modelsDir'))
     .addHelpText('after', MORE)
     .action(async ({ json = false }: { json?: boolean }) => {
+      if (usesServer(command)) {
+        refuseLocalFlags(command, ['modelsDir']);
+        const list = await connect(command).models();
+        process.stdout.write(`${json ? JSON.stringify(list, null, 2) : describeServer(list)}\n`);
+        return;
+      }
       const { modelsDir } = readFlags(command, ['modelsDir']);
       const catalog = await readCatalog(modelsDir || undefined);
       process.stdout.write(`${json ? JSON.stringify(catalog, null, 2) : describe(catalog)}\n`);
@@ -36,15 +49,34 @@ export function addModels(program: Command): void {
   addCompare(command);
 }
 
+/** The models of a server, and the one set of weights that it uses. */
+function describeServer({ version, weights, models }: ModelList): string {
+  const { id, licence, commercial_use, summary } = weights;
+  const figures = models.flatMap((model) => (model.figures ? [[model.id, model.figures] as const] : []));
+  return [
+    `Models (version ${version})`,
+    ...models.map(describeModel),
+    '',
+    'Weights in use',
+    ...describeWeights(id, { licence, commercial_use, summary, figures: Object.fromEntries(figures) }, false),
+  ].join('\n');
+}
+
+function describeModel({
+  id,
+  emotions,
+}: {
+  readonly id: string;
+  readonly emotions: readonly string[];
+}): string {
+  return `  ${paint('bold', id)}  ${emotions.join(', ')}${id === DEFAULT_MODEL ? '  (default)' : ''}`;
+}
+
 function describe(catalog: Catalog): string {
-  const models = catalog.models.map(
-    ({ id, emotions }) =>
-      `  ${paint('bold', id)}  ${emotions.join(', ')}${id === DEFAULT_MODEL ? '  (default)' : ''}`,
-  );
   const weights = Object.entries(catalog.weights).flatMap(([name, entry]) => describeWeights(name, entry));
   return [
     `Models (version ${catalog.version})`,
-    ...models,
+    ...catalog.models.map(describeModel),
     '',
     'Weights',
     ...weights,
@@ -74,10 +106,7 @@ function sideBySide({ models, weights }: Catalog): string[] {
   };
   const rows = [
     ...table('new_speakers', 'new speakers of corpora that all weights were trained on'),
-    ...table(
-      'never_heard',
-      'corpora never heard in training (weights trained on one: a shorter run without it)',
-    ),
+    ...table('never_heard', 'corpora never heard in training (or in a shorter run without them)'),
   ];
   if (names.length < 2 || rows.length === 0) return [];
   return ['', `Side by side: UAR with ${models.map(({ id }) => id).join(' / ')}`, row('', names), ...rows];
@@ -86,18 +115,24 @@ function sideBySide({ models, weights }: Catalog): string[] {
 const row = (title: string, cells: string[]) =>
   `    ${[title.padEnd(10), ...cells.map((cell) => cell.padEnd(20))].join('  ').trimEnd()}`;
 
+type Weights = Pick<WeightsEntry, 'licence' | 'commercial_use' | 'summary' | 'figures'>;
+
 function describeWeights(
   name: string,
-  { licence, commercial_use, summary, figures }: WeightsEntry,
+  { licence, commercial_use, summary, figures }: Weights,
+  isDefault = name === SETTINGS.weights.default,
 ): string[] {
   const use = commercial_use ? 'commercial use allowed' : 'no commercial use';
   return [
-    `  ${paint('bold', name)}${name === SETTINGS.weights.default ? '  (default)' : ''}  ${licence} (${use})`,
-    `    ${summary}`,
-    ...Object.entries(figures).map(([id, measured]) => `    ${id}  ${describeFigures(measured)}`),
+    `  ${paint('bold', name)}${isDefault ? '  (default)' : ''}  (${use})`,
+    wrap(licence, '    '),
+    wrap(summary, '    '),
+    ...Object.entries(figures).flatMap(([id, measured]) => describeFigures(id, measured)),
   ];
 }
 
-function describeFigures({ uar, accuracy, macro_f1, ece, split }: Figures): string {
-  return `UAR ${percent(uar)}, accuracy ${percent(accuracy)}, macro F1 ${percent(macro_f1)}, ECE ${percent(ece)}  (${split})`;
+function describeFigures(id: string, { uar, accuracy, macro_f1, ece, split }: Figures): string[] {
+  const shares = { UAR: uar, accuracy, 'macro F1': macro_f1, ECE: ece };
+  const figures = Object.entries(shares).map(([name, share]) => `${name} ${percent(share)}`);
+  return [`    ${id}  ${figures.join(', ')}`, wrap(`(${split})`, '      ')];
 }

@@ -7,12 +7,15 @@ import { readFlags, requireDatabaseUrl, settingFlag } from '../settings-flags.ts
 import { UserError } from '../user-error.ts';
 
 const MORE = `
-The data folder is not changed, and existing rows in PostgreSQL are kept, so you can run it again. Unfinished recordings are not
-copied. To lose none: stop uploads, wait until \`undertone_asynch_requests\` shows none that are uploading, queued or processing,
-stop the server, run this command, and start the server with SERVICE_DATABASE_URL.
+The data folder is not changed, and existing rows in PostgreSQL are kept, so you
+can run it again. Unfinished recordings are not copied. To lose none: stop
+uploads, wait until \`undertone_asynch_requests\` shows none that are uploading,
+queued or processing, stop the server, run this command, and start the server
+with SERVICE_DATABASE_URL.
 
 Example:
-  SERVICE_DATABASE_URL=postgres://user:password@host/name undertone move --data-dir .undertone`;
+  export SERVICE_DATABASE_URL=postgres://user:password@host/name
+  undertone move --data-dir .undertone`;
 
 export function addMove(program: Command): void {
   const command = program

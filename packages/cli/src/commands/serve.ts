@@ -2,18 +2,23 @@ import { SETTINGS } from '@undertone/server/settings';
 import type { Command } from 'commander';
 import { explainStorage } from '../checks.ts';
 import { asEnvironment, FLAG_NAMES, settingFlag, WITHOUT_FLAG } from '../settings-flags.ts';
+import { wrap } from '../text.ts';
 import { UserError } from '../user-error.ts';
 
 const { env } = SETTINGS.apiKey;
-const SECRETS = WITHOUT_FLAG.map((name) => `  ${SETTINGS[name].env}  ${SETTINGS[name].description}`);
+const SECRETS = WITHOUT_FLAG.map(
+  (name) => `  ${SETTINGS[name].env}\n${wrap(SETTINGS[name].description, '    ')}`,
+);
 
 const MORE = `
-Environment variables without a flag, because other users of the machine can read command lines:
+Environment variables without a flag, because other users of the machine can
+read command lines:
 ${SECRETS.join('\n')}
 
-A flag overrides its environment variable. If there is no key, the first start creates one: on a terminal it is shown once, in a
-link to the page; otherwise it is written to a file that the log names. Stop the server with Ctrl-C or SIGTERM: it finishes
-requests in flight first. A second signal stops it immediately.
+A flag overrides its environment variable. If there is no key, the first start
+creates one: on a terminal it is shown once, in a link to the page; otherwise it
+is written to a file that the log names. Stop the server with Ctrl-C or SIGTERM:
+it finishes requests in flight first. A second signal stops it immediately.
 
 Examples:
   undertone serve --port 9000

@@ -1,15 +1,18 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { addServerFlags, connect } from '../client.ts';
+import { addServerFlags, connect, parseUrl } from '../client.ts';
 import { UserError } from '../user-error.ts';
 
 const TIMEOUT_MS = 15_000;
 
 const MORE = `
-After \`undertone upload call.wav --webhook URL\` the server notifies the URL when the result is ready, as the Standard Webhooks
-specification (standardwebhooks.com) defines. Its libraries verify the signature with the secret that \`undertone webhooks secret\`
-prints. The test event is sent from this machine, and shows that your receiver answers and accepts the signature. The server itself
-sends only to https addresses, and to private ones only if SERVICE_WEBHOOK_PRIVATE allows it.
+After \`undertone upload call.wav --webhook URL\` the server notifies the URL when
+the result is ready, as the Standard Webhooks specification
+(standardwebhooks.com) defines. Its libraries verify the signature with the
+secret that \`undertone webhooks secret\` prints. The test event is sent from this
+machine, and shows that your receiver answers and accepts the signature. The
+server itself sends only to https addresses, and to private ones only if
+SERVICE_WEBHOOK_PRIVATE allows it.
 
 Example:
   undertone webhooks test https://example.com/undertone`;
@@ -23,7 +26,7 @@ export function addWebhooks(program: Command): void {
   const test = webhooks
     .command('test')
     .description('Sends a signed test event to your receiver, as the server would.')
-    .argument('<url>', 'address of your receiver');
+    .argument('<url>', 'address of your receiver', parseUrl);
   addServerFlags(test)
     .addHelpText('after', MORE)
     .action(async (url: string) => {
@@ -37,9 +40,6 @@ export function addWebhooks(program: Command): void {
 }
 
 async function deliver(url: string, secret: string): Promise<void> {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new UserError(`"${url}" is not a full address. It must begin with https://.`);
-  }
   const body = JSON.stringify({
     type: 'webhook.test',
     timestamp: new Date().toISOString(),

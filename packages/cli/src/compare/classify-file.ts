@@ -20,7 +20,7 @@ export async function classifyFile(
   classifier: Classifier,
   file: string,
 ): Promise<Record<string, Record<string, number>>> {
-  const parts = splitEvenly(await samplesOf(file));
+  const parts = splitEvenly(await samplesOf(await readFile(file)));
   const answers = await Promise.all(
     parts.map((part) => classifier.classifyWindow(part, { priority: 'asynch' })),
   );
@@ -34,9 +34,9 @@ export async function classifyFile(
   );
 }
 
-/** Pads a recording shorter than the smallest window with silence. */
-async function samplesOf(file: string): Promise<Samples> {
-  const sound = await openSound(memorySource(await readFile(file)), { ffmpeg, kind: 'recording' });
+/** 16 kHz samples of a recording in any format. One shorter than the smallest window is padded with silence. */
+export async function samplesOf(bytes: Uint8Array): Promise<Samples> {
+  const sound = await openSound(memorySource(bytes), { ffmpeg, kind: 'recording' });
   const parts: Samples[] = [];
   for await (const block of cutIntoBlocks(sound.pieces, sound.format)) parts.push(...decodeBlock(block));
   const length = parts.reduce((sum, part) => sum + part.length, 0);

@@ -9,7 +9,7 @@ import { ROOT } from '@undertone/testing/paths';
 
 export { ROOT, VOICES } from '@undertone/testing/paths';
 
-const COMMAND = fileURLToPath(new URL('../../bin/undertone.js', import.meta.url));
+export const COMMAND = fileURLToPath(new URL('../../bin/undertone.js', import.meta.url));
 
 export interface Outcome {
   readonly code: number | null;
