@@ -11,6 +11,8 @@ import {
   PendingResult,
   Problem,
   RequestList,
+  TokenBody,
+  TokenResult,
   UploadStatus,
   WebhookEvent,
   WebhookSecret,
@@ -40,6 +42,8 @@ const SHARED = [
   RequestList,
   WebhookSecret,
   WebhookEvent,
+  TokenBody,
+  TokenResult,
 ];
 
 /** Collects the OpenAPI text of every route registered after it. */
@@ -59,6 +63,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
         { name: 'Discrete', description: 'Short recordings, classified immediately' },
         { name: 'Asynch', description: 'Long recordings, uploaded in parts; the result is a time line' },
         { name: 'Streaming', description: 'Live audio over WebSocket, with a prediction every few seconds' },
+        { name: 'Tokens', description: 'Short-lived credentials for browsers' },
         {
           name: 'Existing clients',
           description: "The same operations under the paths of other vendors' clients",
