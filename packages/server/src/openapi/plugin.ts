@@ -19,7 +19,9 @@ import {
 } from '@undertone/contract/schemas';
 import type { FastifyInstance } from 'fastify';
 import packageJson from '../../package.json' with { type: 'json' };
+import { WEBHOOKS } from '../webhooks/describe.ts';
 import { renderDocs } from './docs-page.ts';
+import { nameEnums } from './named-enums.ts';
 
 const VERSION = packageJson.version;
 
@@ -53,7 +55,8 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: 'Undertone',
+        // Generators name their package after it: `undertone` and `undertone-client` are packages of ours.
+        title: 'Undertone API',
         version: VERSION,
         description: DESCRIPTION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
@@ -71,13 +74,18 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
         { name: 'Operations', description: 'For operators of the server' },
       ],
       components: {
-        securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: API_KEY_HEADER } },
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: API_KEY_HEADER, description: 'A key or a token.' },
+          bearer: { type: 'http', scheme: 'bearer', description: 'A key or a token.' },
+        },
       },
-      security: [{ apiKey: [] }],
+      security: [{ apiKey: [] }, { bearer: [] }],
     },
     refResolver: { buildLocalReference: ({ $id }) => String($id) },
     // HEAD routes of health checks need no entry of their own.
     exposeHeadRoutes: false,
+    transformObject: (made) =>
+      nameEnums({ ...('openapiObject' in made && made.openapiObject), webhooks: WEBHOOKS }),
     transform: ({ schema, url, route }) => {
       const body = route.config?.documentedBody;
       return { schema: body ? { ...schema, body } : schema, url };

@@ -39,7 +39,7 @@ export class Tokens {
 
   issue(caller: Caller, { scope, seconds }: { scope: TokenScope; seconds: number }): TokenResult {
     const expires = Math.floor(this.#now() / 1000) + seconds;
-    const claims = [caller.id, caller.id, scope, expires];
+    const claims = [ownerOf(caller), caller.id, scope, expires];
     const text = `utt_${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
     const expires_at = new Date(expires * 1000).toISOString();
     return { token: `${text}.${this.#sign(text)}`, expires_at, scope };
@@ -62,7 +62,7 @@ export class Tokens {
   async #callerOf(credential: string, claims: Claims | null): Promise<Caller | null> {
     if (claims === null) return this.#authenticator.authenticate(credential);
     const caller = await this.#authenticator.authenticateId(claims.keyId);
-    return caller?.id === claims.owner ? { ...caller, scope: claims.scope } : null;
+    return caller !== null && ownerOf(caller) === claims.owner ? { ...caller, scope: claims.scope } : null;
   }
 
   /** Null if this is not a token of this service, so that it may be a key. */
@@ -79,4 +79,8 @@ export class Tokens {
   #sign(text: string): string {
     return createHmac('sha256', this.#secret).update(text).digest('base64url');
   }
+}
+
+function ownerOf({ id }: Caller): string {
+  return id;
 }
