@@ -12,7 +12,7 @@ export const ERRORS = {
   audio_too_long: { status: 400, title: 'The recording is too long' },
   missing_api_key: { status: 401, title: 'The API key is missing' },
   invalid_api_key: { status: 401, title: 'The API key is invalid' },
-  forbidden: { status: 403, title: 'The signed URL is invalid or has expired' },
+  forbidden: { status: 403, title: 'Not permitted by this URL or token' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'The request was not received in time' },

@@ -50,6 +50,9 @@ export const ASYNCH_LIMITS = {
   maxAttempts: 3,
 } as const;
 
+/** Lifetime of a browser token. */
+export const TOKEN_SECONDS: Range = { default: 600, min: 60, max: 3_600 };
+
 /** Seconds between two predictions for a long recording. */
 export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
 

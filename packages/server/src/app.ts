@@ -14,10 +14,12 @@ import { servePage } from './page.ts';
 import { recordingRoutes } from './recordings/routes.ts';
 import type { Services } from './services.ts';
 import { acceptWebSockets, isWebSocket, streamRoutes } from './streams/routes.ts';
+import { tokenRoutes } from './tokens/routes.ts';
+import { requireScopes } from './tokens/scope.ts';
 
 /** The whole service as one tree of plugins. It knows no port, and neither opens nor closes what it is given. */
 export async function buildApp(services: Services): Promise<FastifyInstance> {
-  const { settings, metrics, logger, stopping, authenticator, bodyTimeouts, makeBuckets } = services;
+  const { settings, metrics, logger, stopping, tokens, bodyTimeouts, makeBuckets } = services;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -64,11 +66,13 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     refuseOtherMethods();
     return app;
   }
-  requireKeys(app, authenticator, makeBuckets);
+  requireKeys(app, tokens, makeBuckets);
+  requireScopes(app);
   limitRates(app, settings.rateLimit, makeBuckets);
   await app.register(clipRoutes, services);
   await app.register(recordingRoutes, services);
   await app.register(streamRoutes, services);
+  await app.register(tokenRoutes, services);
   await app.register(operationRoutes, services);
   await app.register(import('./compat/index.ts'), services);
   await serveOpenApi(app);

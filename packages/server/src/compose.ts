@@ -19,6 +19,7 @@ import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams } from './streams/registry.ts';
 import type { StreamTimes } from './streams/session.ts';
+import { Tokens } from './tokens/tokens.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
 /** Clips are small; a part has up to 100 MB, a whole recording in one call up to 1 GiB. */
@@ -111,6 +112,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
       expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
     }),
     authenticator,
+    tokens: new Tokens({ authenticator, secret: secrets.derive('tokens'), ...(now && { now }) }),
     makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
     requests,
     blobs,

@@ -13,6 +13,7 @@ import type { RequestStore } from './stores/contracts.ts';
 import type { Secrets } from './stores/signing.ts';
 import type { MakeBuckets } from './stores/sql/limits.ts';
 import type { Streams } from './streams/registry.ts';
+import type { Tokens } from './tokens/tokens.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
 /** A Fastify app whose handlers are typed by their TypeBox schemas. */
@@ -26,6 +27,7 @@ export interface Services {
   readonly classifier: Classifier;
   readonly admission: Admission;
   readonly authenticator: Authenticator;
+  readonly tokens: Tokens;
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;

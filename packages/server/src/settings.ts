@@ -147,7 +147,7 @@ export const SETTINGS = {
   secret: setting(
     'SERVICE_SECRET',
     '',
-    'Secret that signs upload URLs, the same in every process; if empty, one is created and stored with the keys',
+    'Secret that signs upload URLs and tokens, the same in every process; if empty, one is created and stored with the keys',
     secret,
   ),
   logLevel: setting(

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ERROR_CODES, PATHS } from '@undertone/contract';
-import { DiscreteResult } from '@undertone/contract/schemas';
+import { DEFAULT_URL, ERROR_CODES, PATHS } from '@undertone/contract';
+import { DiscreteResult, WebhookEvent } from '@undertone/contract/schemas';
 import { testApp } from '@undertone/testing/app';
 import Value from 'typebox/value';
 import { parse } from 'yaml';
+import { samplesOf } from '../src/openapi/samples.ts';
 import { asyncApi } from '../src/streams/asyncapi.ts';
+import { signatureHeaders } from '../src/webhooks/sign.ts';
 
 const service = await testApp();
 const file = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url));
@@ -26,10 +28,82 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(parse(await readFile(asyncApiFile, 'utf8')), JSON.parse(JSON.stringify(asyncApi())));
   });
 
-  test('a public linter finds no error in either document', async () => {
+  test('a public linter finds no error in either document, and no warning that matters', async () => {
     const linter = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-    await promisify(execFile)(process.execPath, [linter, 'lint', file, asyncApiFile], { env });
+    const warningsOf = async (path: string) => {
+      const args = [linter, 'lint', '--format=json', path];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+      const { problems } = JSON.parse(stdout) as {
+        problems: { ruleId: string; location: { pointer: string }[] }[];
+      };
+      return problems.map(({ ruleId, location }) => `${ruleId} ${location[0]?.pointer}`);
+    };
+    assert.deepEqual(await warningsOf(asyncApiFile), []);
+    // A stream answers 101, and probes refuse nobody.
+    assert.deepEqual(await warningsOf(file), [
+      'operation-2xx-response #/paths/~1v1~1stream/get/responses',
+      'operation-4xx-response #/paths/~1healthz/get/responses',
+      'operation-4xx-response #/paths/~1readyz/get/responses',
+      'operation-4xx-response #/paths/~1metrics/get/responses',
+    ]);
+  });
+
+  test('describes the webhooks that are sent, with their headers, as the schema says', () => {
+    assert.deepEqual(Object.keys(document.webhooks), [
+      'request.completed',
+      'request.failed',
+      'request.expired',
+    ]);
+    for (const [type, { post }] of Object.entries<typeof document>(document.webhooks)) {
+      const { example } = post.requestBody.content['application/json'];
+      assert.equal(example.type, type);
+      assert.ok(Value.Check(WebhookEvent, example));
+      assert.deepEqual(
+        post.parameters.map(({ name }: { name: string }) => name),
+        Object.keys(signatureHeaders('id', '{}', Buffer.alloc(32))),
+      );
+    }
+  });
+
+  test('accepts keys and tokens in both headers', () => {
+    assert.deepEqual(Object.keys(document.components.securitySchemes), ['apiKey', 'bearer']);
+    assert.deepEqual(document.security, [{ apiKey: [] }, { bearer: [] }]);
+  });
+
+  test('has a title from which generators do not make the name of a package of ours', () => {
+    const name = document.info.title.toLowerCase().replaceAll(' ', '-');
+    for (const ours of ['undertone', 'undertone-client', '@undertone/sdk']) {
+      assert.notEqual(name, ours);
+      assert.notEqual(`${name}-client`, ours);
+    }
+  });
+
+  test('names every enum once, with values that are identifiers', () => {
+    const { schemas } = document.components;
+    assert.deepEqual(schemas.ModelId['x-enum-varnames'], [
+      'FOUR_EMOTIONS',
+      'FIVE_EMOTIONS',
+      'SEVEN_EMOTIONS',
+    ]);
+    const unnamed: string[] = [];
+    const visit = (node: unknown, path: string) => {
+      if (typeof node !== 'object' || node === null) return;
+      if ('enum' in node && Array.isArray(node.enum)) {
+        const names: string[] = 'x-enum-varnames' in node ? (node['x-enum-varnames'] as string[]) : node.enum;
+        const named = /^\/components\/schemas\/\w+$/.test(path) || node.enum.length === 1;
+        if (!named || !names.every((name) => /^[a-z]/i.test(name))) unnamed.push(path);
+      }
+      for (const [key, value] of Object.entries(node)) visit(value, `${path}/${key}`);
+    };
+    visit(document, '');
+    assert.deepEqual(unnamed, []);
+  });
+
+  test('lists the call that uploads a recording at once before those in parts', () => {
+    const asynch = Object.keys(document.paths).filter((path) => path.startsWith(PATHS.asynch));
+    assert.equal(asynch[0], '/v1/asynch/requests');
+    assert.deepEqual(document.paths['/v1/asynch/upload/initiate'].get.tags, ['Existing clients']);
   });
 
   test('describes both discrete paths with both input formats', () => {
@@ -77,6 +151,33 @@ describe('the docs page', () => {
     const operations = Object.values(document.paths as Record<string, object>).flatMap(Object.keys);
     for (const language of ['curl', 'TypeScript', 'Python']) {
       assert.equal(body.split(`<h5>${language}</h5>`).length - 1, operations.length, language);
+    }
+  });
+
+  test('begins with an index of all operations', async () => {
+    const { body } = await service.app.inject({ url: PATHS.docs });
+    const [index = ''] = /<nav class="index"[\s\S]*?<\/nav>/.exec(body) ?? [];
+    const linked = [...index.matchAll(/href="#(\w+)"/g)].map(([, id]) => id);
+    const ids = Object.values<object>(document.paths).flatMap((methods) =>
+      Object.values<{ operationId: string }>({ ...methods }).map(({ operationId }) => operationId),
+    );
+    assert.deepEqual(linked.toSorted(), ids.toSorted());
+    for (const id of ids) assert.ok(body.includes(`<section class="operation" id="${id}"`), id);
+    assert.equal(linked.filter((id) => /upload|send/i.test(String(id)))[0], 'sendRecording');
+  });
+
+  test('the Python samples send valid JSON', async () => {
+    const { url } = await service.listen();
+    for (const [path, status] of [
+      ['/v1/asynch/upload/complete', 404],
+      [PATHS.tokens, 200],
+    ] as const) {
+      const { Python } = samplesOf('post', path, document.paths[path].post);
+      const program = `${Python.replace(DEFAULT_URL, url).replace('REQUEST_ID', randomUUID())}`;
+      const env = { ...process.env, SERVICE_API_KEY: service.key };
+      const outcome = await promisify(execFile)('python3', ['-c', program], { env }).catch((error) => error);
+      if (status === 200) assert.match(outcome.stdout, /"token":/);
+      else assert.match(outcome.stderr, /HTTP Error 404/);
     }
   });
 });

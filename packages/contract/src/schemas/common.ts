@@ -2,13 +2,16 @@ import { Type } from 'typebox';
 import { ADVISED_MIN_CONFIDENCE, DEFAULT_MODEL, EMOTIONS, MODEL_IDS } from '../emotions.ts';
 import { INTERVAL_SECONDS } from '../limits.ts';
 
+// In the OpenAPI document, an enum with a title is a schema of that name: generated clients have one readable type for it.
 export const EmotionName = Type.Enum([...EMOTIONS], {
   type: 'string',
+  title: 'Emotion',
   description: 'The name of an emotion.',
 });
 
 export const ModelName = Type.Enum([...MODEL_IDS], {
   type: 'string',
+  title: 'ModelId',
   default: DEFAULT_MODEL,
   description:
     'The model to use: `5emotions` adds nervous; `7emotions` adds nervous, surprised and disgusted.',

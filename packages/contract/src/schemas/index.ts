@@ -4,3 +4,4 @@ export * from './models.ts';
 export * from './problem.ts';
 export * from './recordings.ts';
 export * from './streams.ts';
+export * from './tokens.ts';

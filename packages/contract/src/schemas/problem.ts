@@ -8,7 +8,11 @@ export const Problem = Type.Object(
     title: Type.String({ description: 'What went wrong; the same text for every problem with this code.' }),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     detail: Type.String({ description: 'What went wrong this time, and what to do next.' }),
-    code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'The code to branch on.' }),
+    code: Type.Enum([...ERROR_CODES], {
+      type: 'string',
+      title: 'ErrorCode',
+      description: 'The code to branch on.',
+    }),
     request_id: Type.String({
       description: 'Same as the header `x-request-id`. Quote it when you ask for help.',
     }),

@@ -13,7 +13,7 @@ import {
 
 const PartNumber = Type.Integer({ minimum: 1, maximum: ASYNCH_LIMITS.maxParts });
 
-const Status = Type.Enum([...REQUEST_STATES], { type: 'string' });
+const Status = Type.Enum([...REQUEST_STATES], { type: 'string', title: 'RequestStatus' });
 
 const Progress = Type.Number({
   minimum: 0,
@@ -36,6 +36,7 @@ const RECORDING_OPTIONS = {
   ),
   channels: Type.Optional(
     Type.Enum([...CHANNEL_MODES], {
+      title: 'ChannelMode',
       type: 'string',
       default: CHANNEL_MODES[0],
       description: `\`separate\` analyses each channel separately, up to ${ASYNCH_LIMITS.maxChannels}.`,
@@ -139,7 +140,7 @@ export const PredictionQuery = Type.Object({
 export const PendingResult = Type.Object(
   {
     request_id: RequestId,
-    status: Type.Enum(['uploading', 'queued', 'processing'], { type: 'string' }),
+    status: Type.Enum(['uploading', 'queued', 'processing'], { type: 'string', title: 'PendingStatus' }),
     progress: Progress,
   },
   { $id: 'PendingResult', description: 'The result is not ready yet.' },
@@ -242,12 +243,15 @@ export const WebhookSecret = Type.Object(
 
 export const WebhookEvent = Type.Object(
   {
-    type: Type.Enum(['request.completed', 'request.failed'], { type: 'string' }),
+    type: Type.Enum(['request.completed', 'request.failed', 'request.expired'], {
+      type: 'string',
+      title: 'WebhookType',
+    }),
     timestamp: Type.String({ description: 'Time of the event, ISO 8601.' }),
     data: Type.Object({
       request_id: RequestId,
       label: Label,
-      status: Type.Enum(['completed', 'failed'], { type: 'string' }),
+      status: Type.Enum(['completed', 'failed', 'expired'], { type: 'string', title: 'FinalStatus' }),
     }),
   },
   { $id: 'WebhookEvent', description: 'The body of a webhook. Fetch the result with its request_id.' },
@@ -264,6 +268,7 @@ export const StatusResult = Type.Object(
     request_id: RequestId,
     status: Type.Enum(['initiated', 'upload_completed', 'processing', 'completed', 'failed'], {
       type: 'string',
+      title: 'ExistingClientStatus',
     }),
     progress: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
     emotions: Type.Optional(

@@ -14,6 +14,7 @@ const SampleRate = Type.Integer({
 });
 const Encoding = Type.Enum([...STREAM_ENCODINGS], {
   type: 'string',
+  title: 'StreamEncoding',
   default: STREAM_ENCODINGS[0],
   description: 'The encoding of each sample.',
 });
@@ -71,7 +72,7 @@ export const StreamPrediction = Type.Object(
 export const StreamError = Type.Object(
   {
     type: Type.Literal('error'),
-    code: Type.Enum([...ERROR_CODES, 'going_away'], { type: 'string' }),
+    code: Type.Enum([...ERROR_CODES, 'going_away'], { type: 'string', title: 'StreamErrorCode' }),
     detail: Type.String({ description: 'What happened and what to do next.' }),
   },
   { $id: 'StreamError', description: 'The last message before the server closes an unfinished stream.' },

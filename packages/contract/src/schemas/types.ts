@@ -39,6 +39,8 @@ export type StreamPrediction = Static<typeof schema.StreamPrediction>;
 export type StreamError = Static<typeof schema.StreamError>;
 export type StreamDone = Static<typeof schema.StreamDone>;
 export type StatusResult = Static<typeof schema.StatusResult>;
+export type TokenBody = Static<typeof schema.TokenBody>;
+export type TokenResult = Static<typeof schema.TokenResult>;
 export type RateLimitStatus = Static<typeof schema.RateLimitStatus>;
 
 type With<T, K extends keyof T> = T & Required<Pick<T, K>>;

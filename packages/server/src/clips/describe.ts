@@ -87,7 +87,7 @@ const DESCRIPTION = [
 ].join('\n\n');
 
 export const CLASSIFY_CLIP: Operation = {
-  config: { documentedBody: BODY },
+  config: { tokenScope: 'discrete', documentedBody: BODY },
   schema: {
     operationId: 'classifyClip',
     tags: ['Discrete'],

@@ -23,8 +23,9 @@ export const CLASSIFY_CLIP_SHORT: Operation = {
 
 export const INITIATE_BY_GET = alias(INITIATE, {
   operationId: 'initiateUploadByGet',
+  tags,
   summary: 'Start an upload (by GET)',
-  description: 'The same operation as by POST.',
+  description: 'The same operation as by POST. It creates a request, although it is a GET.',
 });
 
 export const INITIATE_EMOTION = alias(INITIATE, {
@@ -60,6 +61,7 @@ export const RATE_LIMIT_STATUS: Operation = {
     operationId: 'rateLimitStatus',
     tags,
     summary: 'The limits of this key and their current use',
+    description: 'Requests per minute, sizes and open streams. This call counts as a request itself.',
     response: { 200: json(RateLimitStatus, 'The limits'), ...RATE_LIMIT_PROBLEMS },
   },
 };
@@ -69,6 +71,7 @@ export const RATE_LIMIT_HEALTH: Operation = {
     operationId: 'rateLimitHealth',
     tags,
     summary: 'Are limits being counted?',
+    description: 'Always, so this always answers `healthy`.',
     response: {
       200: {
         description: 'They are',

@@ -10,6 +10,7 @@ import type { Services } from '../services.ts';
 import type { Caller } from '../stores/contracts.ts';
 import { type StreamFailure, StreamSession } from '../streams/session.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';
+import { requireScope } from '../tokens/scope.ts';
 
 const MAX_MESSAGE_SECONDS = 10;
 const SAMPLE_BYTES = 2;
@@ -54,6 +55,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     app
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
+        requireScope(caller, 'stream');
         await app.countRequest(caller.id);
         const releaseSlot = streams.reserveSlot(caller.id);
         if (socket.conn.readyState === 'closed') releaseSlot();
@@ -109,9 +111,9 @@ class SocketIoSession extends StreamSession {
   #lastTask: Promise<void> = Promise.resolve();
 
   constructor(socket: Socket, services: Services) {
-    const { classifier, metrics, logger, streams, authenticator } = services;
+    const { classifier, metrics, logger, streams, tokens } = services;
     // The middleware above has checked that the key is a string, and valid.
-    const recheckKey = rechecks(authenticator, socket.handshake.auth['api_key'] as string);
+    const recheckKey = rechecks(tokens, socket.handshake.auth['api_key'] as string);
     super({ classifier, metrics, logger, times: streams.times, recheckKey });
     this.#socket = socket;
     this.#classifier = classifier;

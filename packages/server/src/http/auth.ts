@@ -4,7 +4,7 @@ import { ProblemError, retryLater } from '../problems.ts';
 import type { Caller } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
 import type { MakeBuckets } from '../stores/sql/limits.ts';
-import type { Authenticator } from './authenticator.ts';
+import type { Tokens } from '../tokens/tokens.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,11 +29,7 @@ type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
  * Checks the key before any byte of the body is read, also on unknown paths, so that nothing is visible without a key.
  * `app.checkKey` is for keys that do not come in a header.
  */
-export function requireKeys(
-  app: FastifyInstance,
-  authenticator: Authenticator,
-  makeBuckets: MakeBuckets,
-): void {
+export function requireKeys(app: FastifyInstance, tokens: Tokens, makeBuckets: MakeBuckets): void {
   const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
   const check: CheckKey = async (key, address) => {
     if (key === undefined || key === '') {
@@ -42,7 +38,7 @@ export function requireKeys(
         `Send your API key in the header ${API_KEY_HEADER}. \`undertone keys create\` makes one.`,
       );
     }
-    const caller = await authenticator.authenticate(key);
+    const caller = await tokens.authenticate(key);
     if (caller !== null) return caller;
     // After the lookup, so that a valid key is never affected by wrong ones from the same address.
     const { allowed, retryAfterSeconds } = await wrongKeys.take(address);
@@ -64,9 +60,9 @@ export function requireKeys(
 /** For streams, which outlive the first check. Throws when the key is no longer valid; not while the store is unavailable. */
 export type RecheckKey = () => Promise<void>;
 
-export function rechecks(authenticator: Authenticator, key: string): RecheckKey {
+export function rechecks(tokens: Tokens, key: string): RecheckKey {
   return async () => {
-    const caller = await authenticator.authenticate(key).catch((error: unknown) => {
+    const caller = await tokens.recheck(key).catch((error: unknown) => {
       if (error instanceof StoreUnavailableError) return undefined;
       throw error;
     });

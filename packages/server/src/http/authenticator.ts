@@ -44,19 +44,30 @@ export class Authenticator {
   }
 
   /** Null if the key is unknown, expired or revoked. Rejects with StoreUnavailableError if that cannot be checked. */
-  async authenticate(key: string): Promise<Caller | null> {
+  authenticate(key: string): Promise<Caller | null> {
     const hash = hashOf(key);
-    const name = hash.toString('base64');
+    return this.#cached(hash.toString('base64'), async () =>
+      this.#callerOf(await this.#keys.lookUp(key), hash),
+    );
+  }
+
+  /** The same for a token, which carries the id of its key instead of the key. */
+  async authenticateId(id: string): Promise<Caller | null> {
+    const environment = this.#environmentHash && environmentCaller(this.#environmentHash);
+    if (environment?.id === id) return environment;
+    return this.#cached(`id ${id}`, async () => this.#callerOf(await this.#keys.lookUpId(id), null));
+  }
+
+  async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
     const cached = this.#cache.get(name);
     if (cached !== undefined && this.#now() - cached.lookedUpAt < FRESH_MS) return this.#used(cached.caller);
-    let lookup: KeyLookup;
+    let caller: Caller | null;
     try {
-      lookup = await this.#keys.lookUp(key);
+      caller = await lookUp();
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || !cached?.caller) throw error;
       return this.#used(cached.caller);
     }
-    const caller = this.#callerOf(lookup, hash);
     this.#cache.delete(name); // moves it to the end of the map: the first entry is the oldest
     this.#cache.set(name, { caller, lookedUpAt: this.#now() });
     if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value ?? name);
@@ -82,18 +93,21 @@ export class Authenticator {
   }
 
   /** If SERVICE_API_KEY is also a stored key, it is that key: same owner, same expiry. */
-  #callerOf(lookup: KeyLookup, hash: Buffer): Caller | null {
+  #callerOf(lookup: KeyLookup, hash: Buffer | null): Caller | null {
     if (lookup.state === 'active') return { id: lookup.id, name: lookup.name, logId: lookup.id };
-    if (lookup.state !== 'unknown' || this.#environmentHash === null) return null;
-    if (!timingSafeEqual(hash, this.#environmentHash)) return null;
-    // The owner is derived from the key: another key in the same variable does not own its requests.
-    return { id: `env_${hash.toString('hex', 0, 6)}`, name: 'SERVICE_API_KEY', logId: 'env' };
+    if (lookup.state !== 'unknown' || hash === null || this.#environmentHash === null) return null;
+    return timingSafeEqual(hash, this.#environmentHash) ? environmentCaller(hash) : null;
   }
 
   #used(caller: Caller | null): Caller | null {
     if (caller !== null && caller.logId !== 'env') this.#uses.set(caller.id, this.#now());
     return caller;
   }
+}
+
+/** The owner is derived from the key: another key in the same variable does not own its requests. */
+function environmentCaller(hash: Buffer): Caller {
+  return { id: `env_${hash.toString('hex', 0, 6)}`, name: 'SERVICE_API_KEY', logId: 'env' };
 }
 
 function hashOf(key: string): Buffer {

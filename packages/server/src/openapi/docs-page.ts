@@ -18,6 +18,7 @@ interface Schema {
   items?: Schema;
   oneOf?: Schema[];
   anyOf?: Schema[];
+  allOf?: Schema[];
 }
 interface Media {
   schema?: Schema;
@@ -59,6 +60,14 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
     const walk = name === 'Asynch' ? renderWalk() : '';
     return `<h2 id="${encode(slug(name))}">${encode(name)}</h2><p>${prose(description)}</p>${walk}${own.map(renderOperation).join('')}`;
   });
+  const index = tags.map(({ name }) => {
+    const own = operations.filter(({ operation }) => operation.tags?.includes(name));
+    const items = own.map(
+      ({ path, method, operation: { operationId = '', summary = '' } }) =>
+        `<li><a href="#${encode(operationId)}">${encode(summary)}</a> <code>${encode(`${method.toUpperCase()} ${path}`)}</code></li>`,
+    );
+    return `<h3>${encode(name)}</h3><ul>${items.join('')}</ul>`;
+  });
   const shapes = Object.entries(components.schemas).map(
     ([name, schema]) =>
       `<section class="shape" id="shape-${encode(name)}"><h3>${encode(name)}</h3><p>${prose(schema.description ?? '')}</p>${renderFields(schema)}</section>`,
@@ -72,11 +81,11 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
     .join('');
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${encode(info.title)} API</title><link rel="icon" href="/page/icon.svg" type="image/svg+xml"><style>${CSS}</style>
+<title>${encode(info.title)}</title><link rel="icon" href="/page/icon.svg" type="image/svg+xml"><style>${CSS}</style>
 <script type="module" src="/page/docs.js"></script></head>
-<body><header><h1>${encode(info.title)} <small>API ${encode(info.version)}</small></h1>
+<body><header><h1>${encode(info.title)} <small>${encode(info.version)}</small></h1>
 <nav aria-label="Sections"><a href="/">Page</a>${links}<a href="/openapi.json">openapi.json</a></nav></header>
-<main>${paragraphs(info.description)}${sections.join('')}
+<main>${paragraphs(info.description)}<nav class="index" aria-label="Operations">${index.join('')}</nav>${sections.join('')}
 <h2 id="shapes">Shapes</h2>${shapes.join('')}
 <h2 id="errors">Errors</h2><table><thead><tr><th>code</th><th>status</th><th>meaning</th></tr></thead><tbody>${errors.join('')}</tbody></table>
 </main></body></html>`;
@@ -107,7 +116,7 @@ function renderOperation({
   const key = security?.length === 0 ? '<span class="open">no key needed</span>' : '';
   const query = parameters.map(
     ({ name, in: place, required, description: text, schema }) =>
-      `<tr><td><code>${encode(name)}</code></td><td>${encode(place)}${required ? '' : ', optional'}</td><td>${prose(text ?? schema?.description ?? '')} ${constraints(schema ?? {})}</td></tr>`,
+      `<tr><td><code>${encode(name)}</code></td><td>${encode(place)}${required ? '' : ', optional'}</td><td>${prose(text ?? schema?.description ?? '')} ${enumOf(schema)}${constraints(schema ?? {})}</td></tr>`,
   );
   const bodies = Object.entries(requestBody?.content ?? {}).map(
     ([type, media]) => `<h4>Body <code>${encode(type)}</code></h4>${renderFields(media.schema ?? {})}`,
@@ -132,7 +141,7 @@ function renderOperation({
       types: Object.keys(requestBody?.content ?? {}),
     }),
   );
-  return `<section class="operation" data-operation="${operation.operationId === 'stream' ? '' : trial}"><h3><span class="method ${encode(method)}">${encode(method.toUpperCase())}</span> <code>${encode(path)}</code> ${key}</h3>
+  return `<section class="operation" id="${encode(operation.operationId ?? '')}" data-operation="${operation.operationId === 'stream' ? '' : trial}"><h3><span class="method ${encode(method)}">${encode(method.toUpperCase())}</span> <code>${encode(path)}</code> ${key}</h3>
 <p class="summary">${encode(summary)}</p>${paragraphs(description)}
 ${query.length > 0 ? `<h4>Parameters</h4><table><tbody>${query.join('')}</tbody></table>` : ''}${bodies.join('')}
 <details><summary>Call it from curl, TypeScript, Python</summary>${samples.join('')}</details>
@@ -149,6 +158,7 @@ function renderWalk(): string {
 
 function renderFields(schema: Schema): string {
   if (schema.$ref) return `<p>${typeName(schema)}</p>`;
+  if (schema.enum) return `<p>${constraints(schema)}</p>`;
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices)
     return `<ul>${choices.map((choice) => `<li>${typeName(choice)} ${prose(choice.description ?? '')}</li>`).join('')}</ul>`;
@@ -159,18 +169,24 @@ function renderFields(schema: Schema): string {
   return rows.length > 0 ? `<table><tbody>${rows.join('')}</tbody></table>` : '';
 }
 
-function typeName({ $ref, type, items, enum: values, anyOf, properties }: Schema): string {
+function typeName({ $ref, type, items, enum: values, anyOf, allOf, properties }: Schema): string {
   if ($ref) {
     const name = encode($ref.split('/').at(-1) ?? '');
     return `<a href="#shape-${name}">${name}</a>`;
   }
   if (items) return `array of ${typeName(items)}`;
+  if (allOf) return allOf.map(typeName).join(' and ');
   if (anyOf) return anyOf.map(typeName).join(' or ');
   if (properties)
     return `object: ${Object.keys(properties)
       .map((name) => `<code>${encode(name)}</code>`)
       .join(', ')}`;
   return encode(String(type ?? (values ? 'string' : 'any')));
+}
+
+/** A link to the values of a named enum. */
+function enumOf(schema: Schema = {}): string {
+  return schema.$ref || schema.allOf ? `${typeName(schema)}. ` : '';
 }
 
 function constraints({ enum: values, const: only, minimum, maximum, default: preset }: Schema): string {

@@ -11,13 +11,17 @@ import {
   PendingResult,
   Problem,
   RequestList,
+  TokenBody,
+  TokenResult,
   UploadStatus,
   WebhookEvent,
   WebhookSecret,
 } from '@undertone/contract/schemas';
 import type { FastifyInstance } from 'fastify';
 import packageJson from '../../package.json' with { type: 'json' };
+import { WEBHOOKS } from '../webhooks/describe.ts';
 import { renderDocs } from './docs-page.ts';
+import { nameEnums } from './named-enums.ts';
 
 const VERSION = packageJson.version;
 
@@ -40,6 +44,8 @@ const SHARED = [
   RequestList,
   WebhookSecret,
   WebhookEvent,
+  TokenBody,
+  TokenResult,
 ];
 
 /** Collects the OpenAPI text of every route registered after it. */
@@ -49,7 +55,8 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: 'Undertone',
+        // Generators name their package after it: `undertone` and `undertone-client` are packages of ours.
+        title: 'Undertone API',
         version: VERSION,
         description: DESCRIPTION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
@@ -59,6 +66,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
         { name: 'Discrete', description: 'Short recordings, classified immediately' },
         { name: 'Asynch', description: 'Long recordings, uploaded in parts; the result is a time line' },
         { name: 'Streaming', description: 'Live audio over WebSocket, with a prediction every few seconds' },
+        { name: 'Tokens', description: 'Short-lived credentials for browsers' },
         {
           name: 'Existing clients',
           description: "The same operations under the paths of other vendors' clients",
@@ -66,13 +74,18 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
         { name: 'Operations', description: 'For operators of the server' },
       ],
       components: {
-        securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: API_KEY_HEADER } },
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: API_KEY_HEADER, description: 'A key or a token.' },
+          bearer: { type: 'http', scheme: 'bearer', description: 'A key or a token.' },
+        },
       },
-      security: [{ apiKey: [] }],
+      security: [{ apiKey: [] }, { bearer: [] }],
     },
     refResolver: { buildLocalReference: ({ $id }) => String($id) },
     // HEAD routes of health checks need no entry of their own.
     exposeHeadRoutes: false,
+    transformObject: (made) =>
+      nameEnums({ ...('openapiObject' in made && made.openapiObject), webhooks: WEBHOOKS }),
     transform: ({ schema, url, route }) => {
       const body = route.config?.documentedBody;
       return { schema: body ? { ...schema, body } : schema, url };

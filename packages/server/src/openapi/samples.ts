@@ -27,6 +27,13 @@ const VALUES: Record<string, string> = {
 const COMPLETE =
   '{"request_id": "REQUEST_ID", "upload_id": "UPLOAD_ID", "parts": [{"PartNumber": 1, "ETag": "\\"MD5\\""}]}';
 
+/** Bodies in JSON by operation. */
+const JSON_BODIES: Record<string, string> = {
+  completeUpload: COMPLETE,
+  completeUploadEmotion: COMPLETE,
+  makeToken: '{"expires_in": 600, "scope": "stream"}',
+};
+
 /** Calls of our own clients, which are shorter than raw HTTP. */
 const CLIENT_CALLS: Record<string, { readonly ts: string; readonly python: string }> = {
   classifyClip: {
@@ -69,7 +76,13 @@ export function samplesOf(method: string, path: string, operation: Callable): Sa
   const body = bodyOf(operation);
   const needsKey = operation.security?.length !== 0;
   const call = CLIENT_CALLS[operationId];
-  const request = { method: method.toUpperCase(), url, body, needsKey };
+  const request = {
+    method: method.toUpperCase(),
+    url,
+    body,
+    text: JSON_BODIES[operationId] ?? '{}',
+    needsKey,
+  };
   return {
     curl: curlOf(request),
     TypeScript: call
@@ -87,6 +100,8 @@ interface Request {
   readonly method: string;
   readonly url: string;
   readonly body: Body;
+  /** The JSON, if it is that. */
+  readonly text: string;
   readonly needsKey: boolean;
 }
 
@@ -97,7 +112,7 @@ function bodyOf({ requestBody }: Callable): Body {
   return types.length > 0 ? 'json' : 'none';
 }
 
-function curlOf({ method, url, body, needsKey }: Request): string {
+function curlOf({ method, url, body, text, needsKey }: Request): string {
   const usual = { none: 'GET', file: 'PUT', form: 'POST', json: 'POST' }[body];
   return [
     'curl',
@@ -105,14 +120,14 @@ function curlOf({ method, url, body, needsKey }: Request): string {
     needsKey && `-H "${API_KEY_HEADER}: $SERVICE_API_KEY"`,
     body === 'form' && '-F file=@voice.wav',
     body === 'file' && '-T talk.wav',
-    body === 'json' && `--json '${COMPLETE}'`,
+    body === 'json' && `--json '${text}'`,
     `'${url}'`,
   ]
     .filter(Boolean)
     .join(' ');
 }
 
-function fetchOf({ method, url, body, needsKey }: Request): string {
+function fetchOf({ method, url, body, text, needsKey }: Request): string {
   const key = needsKey ? [`'${API_KEY_HEADER}': process.env.SERVICE_API_KEY`] : [];
   const headers = body === 'json' ? [...key, `'content-type': 'application/json'`] : key;
   const options = [
@@ -120,7 +135,7 @@ function fetchOf({ method, url, body, needsKey }: Request): string {
     headers.length > 0 && `headers: { ${headers.join(', ')} }`,
     body === 'form' && 'body: form',
     body === 'file' && "body: await openAsBlob('talk.wav')",
-    body === 'json' && `body: JSON.stringify(${COMPLETE})`,
+    body === 'json' && `body: JSON.stringify(${text})`,
   ].filter(Boolean);
   const opening = body === 'none' || body === 'json' ? '' : "import { openAsBlob } from 'node:fs';\n\n";
   const form =
@@ -128,13 +143,13 @@ function fetchOf({ method, url, body, needsKey }: Request): string {
   return `${opening}${body === 'form' ? form : ''}const answer = await fetch('${url}', {\n  ${options.join(',\n  ')},\n});\nconsole.log(answer.status, await answer.text());`;
 }
 
-function urllibOf({ method, url, body, needsKey }: Request): string {
+function urllibOf({ method, url, body, text, needsKey }: Request): string {
   if (body === 'form') {
     return `import os, requests\n\nheaders = {"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]}\nprint(requests.post("${url}", headers=headers, files={"file": open("voice.wav", "rb")}).json())`;
   }
   const key = needsKey ? [`"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]`] : [];
   const headers = body === 'json' ? [...key, '"content-type": "application/json"'] : key;
-  const data = { none: 'None', form: 'None', file: 'open("talk.wav", "rb").read()', json: `b'${COMPLETE}'` }[
+  const data = { none: 'None', form: 'None', file: 'open("talk.wav", "rb").read()', json: `rb'${text}'` }[
     body
   ];
   return `import os, urllib.request\n\nrequest = urllib.request.Request(\n    "${url}", data=${data}, method="${method}", headers={${headers.join(', ')}}\n)\nprint(urllib.request.urlopen(request).read().decode())`;

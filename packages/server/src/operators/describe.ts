@@ -33,6 +33,7 @@ export const HEALTH_OPERATION: Operation = {
     operationId: 'health',
     tags: ['Operations'],
     summary: 'Is the process alive?',
+    description: 'For restarts: 200 while the process runs, whatever the state of its stores.',
     security: [],
     response: { 200: STATUS('The process is alive', 'ok') },
   },
@@ -57,6 +58,7 @@ export const METRICS_OPERATION: Operation = {
     operationId: 'metrics',
     tags: ['Operations'],
     summary: 'Prometheus metrics',
+    description: 'Counts and times of this process, in the text format of Prometheus.',
     security: [],
     response: {
       200: { description: 'The metrics', content: { 'text/plain': { schema: { type: 'string' } } } },

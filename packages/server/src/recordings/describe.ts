@@ -164,6 +164,7 @@ export const LIST: Operation = {
 };
 
 export const WEBHOOK_SECRET: Operation = {
+  config: { tokenScope: 'none' },
   schema: {
     operationId: 'getWebhookSecret',
     tags,

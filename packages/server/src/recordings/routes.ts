@@ -39,7 +39,10 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
   const { requests, blobs, uploads, worker, metrics, webhooks } = services;
   parseOptionalJson(app);
 
+  // The documentation lists operations in this order: the simplest first.
+  await app.register(sendRoute, services);
   addInitiateRoute(app, 'POST', PATHS.asynch + initiate, INITIATE, services);
+  await app.register(partRoute, services);
   addCompleteRoute(app, PATHS.asynch + complete, COMPLETE, services);
 
   app.get(
@@ -93,8 +96,6 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     reply.headers(NO_STORE);
     return { secret: webhooks.secretOf(ownerOf(request)) };
   });
-
-  await app.register(bodyRoutes, services);
 };
 
 export function addInitiateRoute(
@@ -136,11 +137,24 @@ export function addCompleteRoute(
   );
 }
 
-/** In a scope of their own: they read the body as a stream. */
-const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { uploads, secrets } = services;
+/** In a scope of its own, like the next one: it reads the body as a stream. */
+const sendRoute: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
   leaveBodiesUnread(app);
+  app.post(
+    PATHS.asynch + requestsPath,
+    { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
+    async (request, reply) => {
+      const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
+      return reply
+        .code(202)
+        .headers(NO_STORE)
+        .send(await services.uploads.send(command, request.raw));
+    },
+  );
+};
 
+const partRoute: FastifyPluginAsyncTypebox<Services> = async (app, { uploads, secrets }) => {
+  leaveBodiesUnread(app);
   app.put(
     PATHS.asynch + part,
     { ...PUT_PART, schema: { ...PUT_PART.schema, ...PART_ADDRESS } },
@@ -153,18 +167,6 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
       const md5 = request.headers['content-md5'] as string | undefined;
       const { etag } = await uploads.addPart(requestId, partNumber, request.raw, md5);
       return reply.header('etag', `"${etag}"`).headers(NO_STORE).send();
-    },
-  );
-
-  app.post(
-    PATHS.asynch + requestsPath,
-    { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
-    async (request, reply) => {
-      const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
-      return reply
-        .code(202)
-        .headers(NO_STORE)
-        .send(await uploads.send(command, request.raw));
     },
   );
 };

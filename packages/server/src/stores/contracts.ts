@@ -1,6 +1,6 @@
 // What the rest of the server may ask of the stores that keep rows: requests, keys, webhooks, rate limits. The contract for
 // recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within a second, while its store cannot do it.
-import type { ChannelMode, ErrorCode, RequestState } from '@undertone/contract';
+import type { ChannelMode, ErrorCode, RequestState, TokenScope } from '@undertone/contract';
 
 /** The stores that one database holds. */
 export interface SqlStores {
@@ -225,6 +225,8 @@ export interface Caller {
   readonly name: string;
   /** Safe to log: never derived from a secret. */
   readonly logId: string;
+  /** Only for a call with a token. */
+  readonly scope?: TokenScope;
 }
 
 export interface KeyRecord {
@@ -247,6 +249,8 @@ export interface KeyStore {
   create(name: string, options?: { expiresAt?: Date }): Promise<{ key: string; record: KeyRecord }>;
   /** Calls with a key that was not looked up recently. */
   lookUp(key: string): Promise<KeyLookup>;
+  /** Calls with a token, which carries the id of its key. */
+  lookUpId(id: string): Promise<KeyLookup>;
   /** The authenticator, once a minute: last use by key id, in milliseconds since 1970. */
   recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void>;
   /** The command line. Newest first, revoked keys included. */

@@ -1,4 +1,10 @@
-import { API_KEY_HEADER, PATHS, STREAM_LIMITS, STREAM_PROTOCOL } from '@undertone/contract';
+import {
+  API_KEY_HEADER,
+  KEY_PROTOCOL_PREFIX,
+  PATHS,
+  STREAM_LIMITS,
+  STREAM_PROTOCOL,
+} from '@undertone/contract';
 import {
   StreamDone,
   StreamEnd,
@@ -35,11 +41,12 @@ export function asyncApi(): object {
     names.map((name) => ({ $ref: `#/channels/stream/messages/${name}` }));
   const messages = Object.fromEntries([['Audio', AUDIO], ...texts]);
   return {
-    asyncapi: '3.0.0',
+    asyncapi: '3.1.0',
     info: {
       title: 'Undertone: live audio',
       version: packageJson.version,
       description: STREAM_OPERATION.schema.description,
+      tags: [{ name: 'Streaming', description: 'Live audio over WebSocket' }],
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     defaultContentType: 'application/json',
@@ -48,7 +55,10 @@ export function asyncApi(): object {
         host: '127.0.0.1:8080',
         protocol: 'ws',
         description: `The subprotocol is ${STREAM_PROTOCOL}.`,
-        security: [{ $ref: '#/components/securitySchemes/apiKey' }],
+        security: [
+          { $ref: '#/components/securitySchemes/apiKey' },
+          { $ref: '#/components/securitySchemes/bearer' },
+        ],
       },
     },
     channels: {
@@ -66,18 +76,28 @@ export function asyncApi(): object {
         action: 'receive',
         channel: { $ref: '#/channels/stream' },
         summary: 'What the server takes.',
+        description: 'Audio in binary messages, then `end`.',
         messages: messageRefs(['Audio', ...Object.keys(FROM_CLIENT)]),
       },
       answer: {
         action: 'send',
         channel: { $ref: '#/channels/stream' },
         summary: 'What the server says.',
+        description: '`ready` first, then predictions, at last `done` or `error`.',
         messages: messageRefs(Object.keys(FROM_SERVER)),
       },
     },
     components: {
       messages,
-      securitySchemes: { apiKey: { type: 'httpApiKey', in: 'header', name: API_KEY_HEADER } },
+      securitySchemes: {
+        apiKey: {
+          type: 'httpApiKey',
+          in: 'header',
+          name: API_KEY_HEADER,
+          description: `A key or a token. Browsers offer it as a subprotocol, ${KEY_PROTOCOL_PREFIX}<key>.`,
+        },
+        bearer: { type: 'http', scheme: 'bearer', description: 'A key or a token.' },
+      },
     },
   };
 }

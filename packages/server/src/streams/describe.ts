@@ -11,7 +11,7 @@ const DESCRIPTION = [
 ].join('\n\n');
 
 export const STREAM_OPERATION: Operation = {
-  config: { webSocket: true },
+  config: { tokenScope: 'stream', webSocket: true },
   schema: {
     operationId: 'stream',
     tags: ['Streaming'],

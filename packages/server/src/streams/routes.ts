@@ -55,7 +55,7 @@ export async function acceptWebSockets(app: FastifyInstance, streams: Streams): 
 
 /** Live audio over WebSocket. */
 export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, streams, metrics, authenticator } = services;
+  const { classifier, streams, metrics, tokens } = services;
 
   app.route({
     method: 'GET',
@@ -79,7 +79,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       const session = new WebSocketSession(socket, readyMessage(request.id, request.query as Query), {
         classifier,
         metrics,
-        recheckKey: rechecks(authenticator, keyOf(request) ?? ''),
+        recheckKey: rechecks(tokens, keyOf(request) ?? ''),
         logger: request.log,
         times: streams.times,
       });

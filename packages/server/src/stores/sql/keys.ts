@@ -13,6 +13,10 @@ interface KeyRow {
   revoked_at: number | null;
 }
 
+interface FoundRow extends KeyRow {
+  expired: boolean | number | null;
+}
+
 /** `ut_<id>_<secret>`: the id finds the row, so that the secret is only ever compared, never searched for. */
 const FORMAT = /^ut_([0-9a-f]{12})_[\w-]{43}$/;
 
@@ -43,15 +47,21 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async lookUp(key: string): Promise<KeyLookup> {
-    const [row] = await this.#database.query<KeyRow & { expired: boolean | number | null }>(
-      'SELECT *, expires_at <= :now AS expired FROM keys WHERE id = :id',
-      { id: FORMAT.exec(key)?.[1] ?? '' },
-    );
+    const row = await this.#find(FORMAT.exec(key)?.[1] ?? '');
     const isSame = timingSafeEqual(hashOf(key), row?.hash ?? NO_HASH);
-    if (row === undefined || !isSame) return { state: 'unknown' };
-    if (row.revoked_at !== null) return { state: 'revoked' };
-    if (row.expired) return { state: 'expired' };
-    return { state: 'active', id: row.id, name: row.name };
+    return toLookup(isSame ? row : undefined);
+  }
+
+  async lookUpId(id: string): Promise<KeyLookup> {
+    return toLookup(await this.#find(id));
+  }
+
+  async #find(id: string): Promise<FoundRow | undefined> {
+    const [row] = await this.#database.query<FoundRow>(
+      'SELECT *, expires_at <= :now AS expired FROM keys WHERE id = :id',
+      { id },
+    );
+    return row;
   }
 
   async recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void> {
@@ -105,6 +115,13 @@ export class SqlKeyStore implements KeyStore {
 /** Keys are 256 random bits, so a fast hash is as good as a slow one. */
 function hashOf(key: string): Buffer {
   return createHash('sha256').update(key).digest();
+}
+
+function toLookup(row: FoundRow | undefined): KeyLookup {
+  if (row === undefined) return { state: 'unknown' };
+  if (row.revoked_at !== null) return { state: 'revoked' };
+  if (row.expired) return { state: 'expired' };
+  return { state: 'active', id: row.id, name: row.name };
 }
 
 function toRecord(row: KeyRow): KeyRecord {

@@ -13,12 +13,12 @@ from undertone_api.api.discrete import classify_clip
 from undertone_api.models import (
     AsynchResult,
     ClassifyClipFilesBody,
-    ClassifyClipModel,
     CompleteBody,
     CompleteBodyPartsItem,
     CompleteResult,
     DiscreteResult,
     InitiateResult,
+    ModelId,
     PendingResult,
     Problem,
 )
@@ -34,7 +34,7 @@ def client_with(api_key: str) -> AuthenticatedClient:
 
 def classify(client: AuthenticatedClient) -> DiscreteResult | Problem:
     form = ClassifyClipFilesBody(File(BytesIO(recording), "voice.wav", "audio/wav"))
-    result = classify_clip.sync(client=client, body=form, model=ClassifyClipModel("5emotions"), details=True)
+    result = classify_clip.sync(client=client, body=form, model=ModelId.FIVE_EMOTIONS, details=True)
     assert isinstance(result, DiscreteResult | Problem), result
     return result
 
