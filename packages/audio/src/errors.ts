@@ -26,6 +26,18 @@ export class AudioError extends Error {
   }
 }
 
+/**
+ * ffmpeg was killed or crashed in the middle of a recording. What it had decoded until then is not the recording, and the
+ * recording need not be the cause: another attempt may succeed.
+ */
+export class DecoderDiedError extends Error {
+  override readonly name = 'DecoderDiedError';
+
+  constructor() {
+    super('ffmpeg, which reads this format, stopped unexpectedly. Try again, or send the recording as WAV.');
+  }
+}
+
 export function unreadable(message: string): AudioError {
   return new AudioError('unreadable_audio', message);
 }

@@ -1,6 +1,6 @@
 import { ByteReader, memorySource, type RecordingSource } from './byte-reader.ts';
 import { collectClip } from './clip.ts';
-import { needsFfmpeg, unreadable } from './errors.ts';
+import { DecoderDiedError, needsFfmpeg, unreadable } from './errors.ts';
 import type { Ffmpeg } from './ffmpeg/ffmpeg.ts';
 import { streamableMp4 } from './ffmpeg/mp4.ts';
 import type { Kind } from './ffmpeg/slots.ts';
@@ -36,8 +36,20 @@ export async function openSound(source: RecordingSource, options: SoundOptions):
   }
 }
 
-/** Converts a short recording to raw samples with ffmpeg. */
+/** Converts a short recording to raw samples with ffmpeg, a second time if ffmpeg died over the first. */
 export async function convertClip(
+  file: Uint8Array,
+  options: Omit<SoundOptions, 'kind'>,
+): Promise<{ format: PcmFormat; data: Uint8Array }> {
+  try {
+    return await convertClipOnce(file, options);
+  } catch (error) {
+    if (!(error instanceof DecoderDiedError)) throw error;
+    return convertClipOnce(file, options);
+  }
+}
+
+async function convertClipOnce(
   file: Uint8Array,
   options: Omit<SoundOptions, 'kind'>,
 ): Promise<{ format: PcmFormat; data: Uint8Array }> {

@@ -11,6 +11,7 @@ import {
   AudioError,
   collectClip,
   convertClip,
+  DecoderDiedError,
   Ffmpeg,
   type FfmpegOptions,
   findFfmpeg,
@@ -55,6 +56,19 @@ async function program(
     }
   };
   return { path, isRunning };
+}
+
+/** The real ffmpeg, each process kept, and killed at once if the test says so. */
+function spying(
+  children: ReturnType<typeof spawn>[],
+  isKilled: (count: number) => boolean = () => false,
+): typeof spawn {
+  const start = (...args: Parameters<typeof spawn>): ReturnType<typeof spawn> => {
+    const child = spawn(...args);
+    if (isKilled(children.push(child))) child.kill('SIGKILL');
+    return child;
+  };
+  return start as typeof spawn;
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
@@ -112,6 +126,38 @@ describe('recordings in other formats', () => {
     const bytes = await converted('cut.flac');
     const result = await clip(bytes.subarray(0, bytes.length * 0.9));
     assert.ok(result.seconds > 4 && result.seconds < 5);
+  });
+
+  it('are used with a damaged place in the middle', async () => {
+    for (const name of ['middle.mp3', 'middle.flac']) {
+      const bytes = await converted(name);
+      bytes.fill(0xa5, bytes.length / 2, bytes.length / 2 + 500);
+      const { seconds } = await clip(bytes);
+      assert.ok(seconds > 4 && seconds < 5.2, `${name}: ${seconds} s`);
+    }
+  });
+
+  it('are used up to their end when this is missing', async () => {
+    for (const [name, ...options] of [
+      ['cut.mp3'],
+      ['cut-fast.m4a', '-movflags', '+faststart'],
+      ['cut.ogg', '-page_duration', '100000'],
+    ] as const) {
+      const bytes = await converted(name, ...options);
+      const { seconds } = await clip(bytes.subarray(0, bytes.length * 0.93));
+      assert.ok(seconds > 4 && seconds < 5, `${name}: ${seconds} s`);
+    }
+  });
+
+  it('are refused when hardly anything of them can be decoded', async () => {
+    const bytes = await converted('ruined.m4a', '-movflags', '+faststart');
+    const soundStart = bytes.indexOf('mdat') + 4;
+    let state = 1;
+    for (let at = Math.round(soundStart + (bytes.length - soundStart) * 0.1); at < bytes.length; at++) {
+      state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+      bytes[at] = state >> 16;
+    }
+    await assert.rejects(clip(bytes), { code: 'unreadable_audio', message: /damaged: most of it cannot be/ });
   });
 
   it('are refused with a reason that quotes nothing from the file', async () => {
@@ -261,6 +307,35 @@ describe('the ffmpeg process', () => {
     };
     const reading = open(broken, new Ffmpeg()).then(({ pieces, format }) => collectClip(pieces, format));
     await assert.rejects(reading, { message: 'connection reset' });
+  });
+
+  for (const signal of ['SIGKILL', 'SIGTERM', 'SIGSEGV'] as const) {
+    it(`${signal} in the middle of a recording is an error, not a shorter recording`, async () => {
+      const mp3 = await converted('long.mp3', '-af', 'aloop=loop=-1:size=220500', '-t', '60', '-b:a', '64k');
+      const children: ReturnType<typeof spawn>[] = [];
+      const ffmpeg = new Ffmpeg({ spawn: spying(children) });
+      const { pieces } = await open(memorySource(mp3), ffmpeg);
+      let length = 0;
+      const reading = (async () => {
+        for await (const piece of pieces) {
+          if (length === 0) children[0]?.kill(signal);
+          length += piece.length;
+        }
+      })();
+      await assert.rejects(reading, DecoderDiedError);
+      assert.ok(length > 0 && length < 60 * 44_100 * 4);
+    });
+  }
+
+  it('is started again for a clip when it was killed, once', async () => {
+    const flac = await converted('killed.flac');
+    const children: ReturnType<typeof spawn>[] = [];
+    const always: typeof children = [];
+    const killFirst = spying(children, (count) => count === 1);
+    assert.equal((await clip(flac, { spawn: killFirst })).seconds, 5);
+    assert.equal(children.length, 2);
+    await assert.rejects(clip(flac, { spawn: spying(always, () => true) }), DecoderDiedError);
+    assert.equal(always.length, 2);
   });
 
   it('frees its slot when it cannot be started, for any reason', async () => {

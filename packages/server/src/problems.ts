@@ -1,4 +1,4 @@
-import { AudioError } from '@undertone/audio';
+import { AudioError, DecoderDiedError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
 import { StoreUnavailableError } from './stores/errors.ts';
@@ -73,6 +73,7 @@ export function asProblem(error: unknown): ProblemError {
     const code = isErrorCode(error.code) ? error.code : 'unreadable_audio';
     return new ProblemError(code, error.message, { figures: { ...error.figures }, cause: error });
   }
+  if (error instanceof DecoderDiedError) return retryLater('overloaded', error.message, 5, error);
   if (error instanceof OverloadedError) {
     return retryLater('overloaded', error.message, error.retryAfterSeconds);
   }

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { AudioError, unreadable } from '../errors.ts';
+import { AudioError, DecoderDiedError, unreadable } from '../errors.ts';
 import { findFfmpeg } from './find.ts';
 import { type Kind, Slots } from './slots.ts';
 import { StallWatch } from './stall-watch.ts';
@@ -94,13 +94,12 @@ export class Ffmpeg {
         yield piece;
         watch.resume();
       }
-      const { failure, stderr } = await ended;
+      const ending = await ended;
       signal?.throwIfAborted();
-      if (failure !== null) throw cannotStart(failure);
+      if (ending.failure !== null) throw cannotStart(ending.failure);
       if (watch.stalled) throw unreadable('Reading this recording took too long. Send it as WAV.');
       await fed;
-      // Sound before a damaged place is used, as in a truncated WAV.
-      if (produced === 0) throw unreadable(reasonFor(stderr));
+      checkEnding(ending, produced);
     } finally {
       watch.stop();
       signal?.removeEventListener('abort', kill);
@@ -146,6 +145,8 @@ async function* outputOf(child: Child): AsyncGenerator<Uint8Array> {
 interface Ending {
   /** Why it did not start, or null. */
   readonly failure: unknown;
+  /** Null if a signal killed it. */
+  readonly code: number | null;
   readonly stderr: string;
 }
 
@@ -155,18 +156,41 @@ function whenEnded(child: Child): Promise<Ending> {
     if (stderr.length < MAX_STDERR_CHARS) stderr += text;
   });
   return new Promise((resolve) => {
-    child.on('error', (error) => {
-      if (child.pid === undefined) resolve({ failure: error, stderr });
+    child.on('error', (failure) => {
+      if (child.pid === undefined) resolve({ failure, code: null, stderr });
     });
     // Exit codes of a shell or loader that could not run it.
     child.on('close', (code) => {
-      resolve({ failure: code === 126 || code === 127 ? { code: 'ENOEXEC' } : null, stderr });
+      resolve({ failure: code === 126 || code === 127 ? { code: 'ENOEXEC' } : null, code, stderr });
     });
   });
 }
 
+/** ffmpeg handles SIGTERM itself: it ends its output properly, in mid-recording, and exits with this. */
+const STOPPED_BY_SIGNAL = 255;
+
+/**
+ * Output without an error has the whole recording. ffmpeg decodes around damaged places and up to a missing end, and then
+ * exits with 0; it exits with another code if it can read nothing or hardly anything. Whatever ends it for a reason of its
+ * own, a signal or a lack of memory, may have ended it anywhere.
+ */
+function checkEnding({ code, stderr }: Ending, produced: number): void {
+  const isKilled = code === null || code === STOPPED_BY_SIGNAL || isSignalOfChild(code);
+  if (isKilled || /Cannot allocate memory/.test(stderr)) throw new DecoderDiedError();
+  if (code === 0 && produced > 0) return;
+  if (code !== 0 && stderr === '') throw new DecoderDiedError();
+  throw unreadable(reasonFor(stderr, produced));
+}
+
+/** As reported by a shell or a sandbox between us and ffmpeg: 128 and the number of the signal. */
+function isSignalOfChild(code: number): boolean {
+  return code > 128 && code < 128 + 32;
+}
+
 /** Never quotes ffmpeg: its lines may contain names and titles from the file. */
-function reasonFor(stderr: string): string {
+function reasonFor(stderr: string, produced: number): string {
+  if (produced > 0)
+    return 'This recording is damaged: most of it cannot be decoded. Export it again, or send it as WAV.';
   if (/moov atom not found/.test(stderr)) {
     return 'The index (moov) of this recording is missing: it was probably cut short. Send it again.';
   }

@@ -14,6 +14,11 @@ export interface WorkerTimes {
   readonly pollMs: number;
   /** Delay after an error. */
   readonly pauseMs: number;
+  /** Delay of the second and the third attempt. */
+  readonly attemptDelaysMs: readonly number[];
+  /** Delay of a request whose store is unavailable: the first one, doubled each time up to the longest. */
+  readonly postponeMs: number;
+  readonly longestPostponeMs: number;
   /** How long a stop tries to requeue running jobs while the store is unavailable. */
   readonly stopMs: number;
 }
@@ -25,6 +30,9 @@ const TIMES: WorkerTimes = {
   renewEveryMs: 2_000,
   pollMs: 1_000,
   pauseMs: 1_000,
+  attemptDelaysMs: [5_000, 60_000],
+  postponeMs: 1_000,
+  longestPostponeMs: 60_000,
   stopMs: 5_000,
 };
 
@@ -46,8 +54,9 @@ interface WorkerOptions extends ClassifyDependencies {
  *
  * Three things end a job early:
  *
- * - An error requeues the request. It counts as a failed attempt unless the error is transient (store unavailable, no
- *   inference thread, full queue, no free ffmpeg slot) or the worker is stopping.
+ * - An error requeues the request for later, so that it never blocks the queue. It counts as a failed attempt unless the
+ *   worker is stopping or the error is transient (store unavailable, no inference thread, full queue, no free ffmpeg slot).
+ *   A store that answers, but cannot read this recording, is not unavailable: that counts.
  * - A request that was deleted, expired or claimed by another worker cancels its job; nothing is written.
  * - A crash lets the lease run out. The next claim counts a failed attempt and starts from the beginning.
  */
@@ -137,16 +146,51 @@ export class RecordingWorker {
       await this.#eraseAudio(request.id);
     } catch (error) {
       if (cancelled.signal.aborted) return;
+      const countAttempt = !(await this.#isTransient(error, request.id));
       const stopping = this.#stopping.signal.aborted;
+      const afterMs = stopping ? 0 : this.#delayOf(claim, countAttempt);
       if (!stopping) {
         logger.error({ err: error, asynch_request: request.id }, 'a job failed; the request is requeued');
       }
-      const countAttempt = !stopping && !isTransient(error);
-      await this.#retryUntilStored(() => requests.requeue(request.id, lease, { countAttempt }));
-      await this.#pause(this.#times.pauseMs);
+      const options = { countAttempt: countAttempt && !stopping, afterMs };
+      await this.#retryUntilStored(() => requests.requeue(request.id, lease, options));
+      setTimeout(() => this.wake(), afterMs).unref();
+      if (!options.countAttempt) await this.#pause(this.#times.pauseMs);
     } finally {
       clearInterval(heartbeat);
       this.#running.delete(request.id);
+    }
+  }
+
+  #delayOf({ failedAttempts, postponed }: Claim, countAttempt: boolean): number {
+    const { attemptDelaysMs, postponeMs, longestPostponeMs } = this.#times;
+    // After the last attempt there is nothing to wait for: the next claim fails the request.
+    if (countAttempt) return attemptDelaysMs[failedAttempts] ?? 0;
+    return Math.min(longestPostponeMs, postponeMs * 2 ** Math.min(postponed, 30));
+  }
+
+  /** Passes without a change to the recording. */
+  async #isTransient(error: unknown, requestId: string): Promise<boolean> {
+    if (error instanceof StoreUnavailableError) return !(await this.#isUnreadable(requestId));
+    return [OverloadedError, NoThreadsError, ClosedError].some((kind) => error instanceof kind);
+  }
+
+  /** True if this recording still cannot be read, although its store works. */
+  async #isUnreadable(requestId: string): Promise<boolean> {
+    const { requests, blobs } = this.#options;
+    const parts = await requests.parts(requestId).catch(() => []);
+    try {
+      for (const { blob, bytes, etag } of parts) {
+        for await (const _ of blobs.read(requestId, blob, { start: 0, end: bytes, etag })) {
+          if (this.#stopping.signal.aborted) return false;
+        }
+      }
+      return false;
+    } catch {
+      return blobs.checkWritable().then(
+        () => true,
+        () => false,
+      );
     }
   }
 
@@ -195,11 +239,4 @@ export class RecordingWorker {
     if (available) this.#options.logger.info('the store is available again');
     else this.#options.logger.error({ err: error }, 'the store is unavailable; trying again');
   }
-}
-
-/** Passes without a change to the recording. */
-function isTransient(error: unknown): boolean {
-  return [StoreUnavailableError, OverloadedError, NoThreadsError, ClosedError].some(
-    (kind) => error instanceof kind,
-  );
 }

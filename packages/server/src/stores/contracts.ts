@@ -20,7 +20,7 @@ export interface SqlStores {
  * - A worker claims the request: it becomes `processing` under a lease, which the worker renews. Only the holder of that
  *   lease can renew, requeue or finish it, so a worker that was presumed dead and comes back changes nothing.
  * - An expired lease means that the worker died. The next claim takes the request over and counts a failed attempt.
- * - A worker that stops requeues the request, and decides whether that counts as a failed attempt.
+ * - A worker that stops requeues the request, and decides whether that counts as a failed attempt and how long it waits.
  * - `completed` has the result, `failed` the failure. Neither changes again.
  * - 24 hours after it was created every request becomes `expired`: result, failure and parts are gone. A tombstone (id,
  *   owner, times) remains for another 24 hours.
@@ -142,6 +142,14 @@ export interface Claim {
   /** A new one for every claim. */
   readonly lease: string;
   readonly failedAttempts: number;
+  /** How often it was requeued without a failed attempt. */
+  readonly postponed: number;
+}
+
+export interface RequeueOptions {
+  readonly countAttempt: boolean;
+  /** No worker claims it before. Default: at once. */
+  readonly afterMs?: number;
 }
 
 /** Why a request failed, as its owner sees it. */
@@ -184,14 +192,15 @@ export interface RequestStore {
     arrived?: { readonly parts: readonly Part[]; readonly limits: StorageLimits },
   ): Promise<Completed>;
   /**
-   * The worker, in one statement: the request that was queued first, or one whose lease has expired (a failed attempt).
+   * The worker, in one statement: the next request, or one whose lease has expired (a failed attempt). Owners take turns;
+   * within an owner the request that was queued first comes first. A request that was requeued for later is left out until then.
    * Leases in `running` belong to this process and are known to be alive.
    */
   claim(options: { leaseMs: number; running: readonly string[] }): Promise<Claim | null>;
   /** The worker, every few seconds: progress and lease in one write. False when it no longer holds the request. */
   renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean>;
   /** The worker: processing -> queued, at the same place in the queue. False when it no longer holds the request. */
-  requeue(id: string, lease: string, options: { countAttempt: boolean }): Promise<boolean>;
+  requeue(id: string, lease: string, options: RequeueOptions): Promise<boolean>;
   /** The worker: processing -> completed or failed, with a webhook if one is wanted. False when it no longer holds it. */
   finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean>;
   /** Prediction: what `finish` was given. Null when there is none, or none any more. */

@@ -246,7 +246,7 @@ describe('PostgreSQL shared by several processes', () => {
     await queue(requests, 'r');
     const plan = await cluster.query(
       `EXPLAIN SELECT id FROM undertone.requests WHERE state IN ('queued', 'processing')
-       ORDER BY queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`,
+       ORDER BY turn, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`,
       url,
     );
     assert.match(JSON.stringify(plan), /requests_waiting/);

@@ -390,6 +390,42 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await nothingToClaim();
       });
 
+      test('lets owners take turns, whoever queued more or earlier', async () => {
+        const queue = async (owner: string, count: number) => {
+          for (let i = 0; i < count; i++) {
+            stores.advance(1);
+            await queued({ owner });
+          }
+        };
+        const served = async (count: number) => {
+          const owners: string[] = [];
+          while (owners.length < count) {
+            const { request, lease } = await claim(owners.length % 2 ? store : other);
+            await store.finish(request.id, lease, { result: '{}' });
+            owners.push(request.owner);
+          }
+          return owners.join(' ');
+        };
+        await queue('a', 20);
+        assert.equal(await served(3), 'a a a');
+        await queue('b', 3);
+        assert.equal(await served(4), 'a b a b');
+        await queue('c', 1);
+        assert.equal(await served(5), 'a b c a a');
+        await queue('c', 1);
+        assert.equal(await served(3), 'a c a');
+      });
+
+      test('lets owners take turns while long requests of one of them are running', async () => {
+        for (let i = 0; i < 6; i++) await queued({ owner: 'a' });
+        await claim();
+        await claim();
+        stores.advance(1);
+        const theirs = await queued({ owner: 'b' });
+        stores.advance(1);
+        assert.deepEqual([(await claim()).request.owner, (await claim()).request.id], ['a', theirs]);
+      });
+
       test('concurrently gives each request to one worker', async () => {
         const ids = [];
         for (let i = 0; i < 10; i++) ids.push(await queued());
@@ -494,6 +530,25 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.equal(await other.requeue(id, second.lease, { countAttempt: true }), true);
         assert.equal((await claim()).failedAttempts, 1);
         assert.equal(await store.requeue(id, second.lease, { countAttempt: true }), false);
+      });
+
+      test('for later leaves it out until then, even for other workers; the next one goes first', async () => {
+        const id = await queued();
+        stores.advance(1);
+        const next = await queued();
+        const first = await claim();
+        await store.requeue(id, first.lease, { countAttempt: true, afterMs: 5_000 });
+        assert.equal(await stateOf(id), 'queued');
+        assert.equal((await claim(other)).request.id, next);
+        stores.advance(4_999);
+        await nothingToClaim();
+        stores.advance(1);
+        const second = await claim();
+        assert.deepEqual([second.request.id, second.failedAttempts, second.postponed], [id, 1, 0]);
+        await store.requeue(id, second.lease, { countAttempt: false, afterMs: 1_000 });
+        stores.advance(1_000);
+        const third = await claim(other);
+        assert.deepEqual([third.failedAttempts, third.postponed], [1, 1]);
       });
 
       test('keeps the place in the queue', async () => {

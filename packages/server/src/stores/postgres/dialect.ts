@@ -10,6 +10,7 @@ export const POSTGRES: Dialect = {
   notify: (payload) => `pg_notify('${CHANNEL}', ${payload})`,
   isOneOf: (column, name) => `${column} = ANY(CAST(:${name} AS text[]))`,
   elements: (name) => `json_array_elements(CAST(:${name} AS json))`,
+  greatest: (one, other) => `greatest(${one}, ${other})`,
   waitingRequests: 'requests',
   // After a minute a bucket is full again, so its row is not needed.
   afterExpire: 'DELETE FROM rate_limits WHERE at < :now - 120000',

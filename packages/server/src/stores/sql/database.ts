@@ -29,6 +29,7 @@ export interface Dialect {
   isOneOf(column: string, name: string): string;
   /** A table with one column, `value`: the elements of the JSON array `:name`. */
   elements(name: string): string;
+  greatest(one: string, other: string): string;
   /** The table `requests`, read through the index of unfinished requests. */
   readonly waitingRequests: string;
   /** A statement to run after each sweep. */

@@ -16,6 +16,7 @@ export interface RequestRow {
   progress: number;
   duration_seconds: number | null;
   failed_attempts: number;
+  postponed: number;
   lease_until: number | null;
   idempotency_query: string | null;
   created_at: number;

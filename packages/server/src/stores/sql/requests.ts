@@ -14,6 +14,7 @@ import {
   type Outcome,
   type Part,
   type RequestStore,
+  type RequeueOptions,
   type StorageLimits,
   type StorageUsage,
 } from '../contracts.ts';
@@ -201,7 +202,7 @@ export class SqlRequestStore implements RequestStore {
     if (stored?.added === false) return stored;
     const { elements, notify } = this.#dialect;
     const [row] = await this.#database.query<RequestRow>(
-      `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL
+      `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL, turn = ${this.#nextTurn()}
        WHERE ${UPLOADING}
          AND part_count = :count
          AND part_count = (SELECT count(*) FROM parts WHERE request_id = :id)
@@ -215,6 +216,20 @@ export class SqlRequestStore implements RequestStore {
     if (row !== undefined) return { queued: true, request: toRequest(row, 'queued', 0), parts: [] };
     const request = await this.find(id);
     return { queued: false, request, parts: request?.state === 'uploading' ? await this.parts(id) : [] };
+  }
+
+  /**
+   * Owners take turns. The first request of an owner who has none waiting joins the turn that is being served, each further
+   * one the turn after it: however many requests an owner queues at once, another owner's first waits for one of them.
+   */
+  #nextTurn(): string {
+    const { waitingRequests } = this.#dialect;
+    const waiting = `state IN ('queued', 'processing')`;
+    const own = `SELECT max(turn) + 1 FROM requests AS own WHERE own.owner = requests.owner AND own.${waiting}`;
+    const served = `SELECT turn FROM ${waitingRequests} WHERE ${waiting} AND state = 'queued' AND not_before <= :now
+      ORDER BY turn, queued_at, id LIMIT 1`;
+    const last = `SELECT max(turn) FROM ${waitingRequests} WHERE ${waiting}`;
+    return `${this.#dialect.greatest(`coalesce((${own}), 0)`, `coalesce((${served}), (${last}), 0)`)}`;
   }
 
   async claim({ leaseMs, running }: { leaseMs: number; running: readonly string[] }): Promise<Claim | null> {
@@ -232,14 +247,15 @@ export class SqlRequestStore implements RequestStore {
          WHERE id = (
            SELECT id FROM ${waitingRequests}
            WHERE state IN ('queued', 'processing') AND expires_at > :now
-             AND (state = 'queued' OR ${isOneOf('lease', 'lost')}
+             AND ((state = 'queued' AND not_before <= :now) OR ${isOneOf('lease', 'lost')}
                OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
-           ORDER BY queued_at, id LIMIT 1 ${skipLocked('requests')})
+           ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
          RETURNING *`,
         { lease, lost, running, leaseMs, takeOver },
       );
       if (row !== undefined) {
-        return { request: toRequest(row, 'processing', 0), lease, failedAttempts: row.failed_attempts };
+        const { failed_attempts: failedAttempts, postponed } = row;
+        return { request: toRequest(row, 'processing', 0), lease, failedAttempts, postponed };
       }
       this.#lostLeases = this.#lostLeases.filter((one) => !lost.includes(one));
       return null;
@@ -259,10 +275,11 @@ export class SqlRequestStore implements RequestStore {
     });
   }
 
-  requeue(id: string, lease: string, { countAttempt }: { countAttempt: boolean }): Promise<boolean> {
+  requeue(id: string, lease: string, { countAttempt, afterMs = 0 }: RequeueOptions): Promise<boolean> {
     return this.#updateHeld(
-      `state = 'queued', lease = NULL, lease_until = NULL, progress = 0, failed_attempts = failed_attempts + :failed`,
-      { id, lease, failed: countAttempt ? 1 : 0 },
+      `state = 'queued', lease = NULL, lease_until = NULL, progress = 0, failed_attempts = failed_attempts + :failed,
+       postponed = postponed + :postponed, not_before = :now + CAST(:afterMs AS bigint)`,
+      { id, lease, failed: countAttempt ? 1 : 0, postponed: countAttempt || afterMs === 0 ? 0 : 1, afterMs },
       this.#dialect.notify(`'queued'`),
     );
   }

@@ -8,6 +8,7 @@ export const SQLITE: Dialect = {
   notify: () => 'NULL',
   isOneOf: (column, name) => `${column} IN (SELECT value FROM json_each(:${name}))`,
   elements: (name) => `json_each(:${name})`,
+  greatest: (one, other) => `max(${one}, ${other})`,
   // Without statistics SQLite would choose another index.
   waitingRequests: 'requests INDEXED BY requests_waiting',
   // Erased data stays in the write-ahead log until that is truncated.
