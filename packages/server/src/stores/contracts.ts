@@ -1,5 +1,5 @@
 // What the rest of the server may ask of the stores that keep rows: requests, keys, webhooks, rate limits. The contract for
-// recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within a second, while its store cannot do it.
+// recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within its budget (`budgets.ts`), while its store cannot do it.
 import type { ChannelMode, ErrorCode, RequestState } from '@undertone/contract';
 
 /** The stores that one database holds. */

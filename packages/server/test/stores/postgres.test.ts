@@ -167,6 +167,27 @@ describe('PostgreSQL shared by several processes', () => {
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
   });
 
+  test('sweeping, revoking and results have a longer budget than what a caller waits for', async () => {
+    const url = await cluster.newDatabase();
+    const { requests, keys } = await open(url, { answerMs: SHORT_TIMEOUT_MS, longMs: LONG_TIMEOUT_MS });
+    await keys.create('k');
+    await queue(requests, 'r');
+    const { lease = '' } = (await requests.claim({ leaseMs: 60_000, running: [] })) ?? {};
+    const release = await holdLock(url);
+    const long = Promise.all([
+      requests.expire(),
+      requests.finish('r', lease, { result: '1' }),
+      requests.outcome('r'),
+      keys.revoke('k'),
+    ]);
+    // More calls than there are connections for long ones: callers never wait for those.
+    await unavailable(() => requests.find('r'));
+    await release();
+    const [, finished, , revoked] = await long;
+    assert.equal(finished, true);
+    assert.ok('revoked' in revoked);
+  });
+
   test('by default, calls to a locked database fail within a second', async () => {
     const url = await cluster.newDatabase();
     const { requests } = await open(url, {});
