@@ -200,8 +200,11 @@ export interface RequestStore {
   deleteParts(id: string): Promise<void>;
   /** Delete. `already`: it was deleted before. `unknown`: there is none, or it has another owner. */
   delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'>;
-  /** The sweep: expires requests, deletes interrupted uploads, and removes tombstones after 24 hours. */
-  expire(): Promise<void>;
+  /**
+   * The sweep: expires requests, deletes interrupted uploads, and removes tombstones after 24 hours. One batch of each, in
+   * its own transaction, so that other calls have their turn in between. True when there may be more.
+   */
+  expire(options?: { limit?: number }): Promise<boolean>;
   /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
   /** Metrics. */
@@ -251,8 +254,14 @@ export interface KeyStore {
   recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void>;
   /** The command line. Newest first, revoked keys included. */
   list(): Promise<KeyRecord[]>;
-  /** The command line. Also deletes the key's unfinished requests, in the same transaction, and so its upload URLs. */
-  revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
+  /**
+   * The command line. The key is refused from its first transaction on, however many requests it has; then its unfinished
+   * requests are deleted in batches, and so its upload URLs.
+   */
+  revoke(
+    idOrName: string,
+    options?: { batchRows?: number },
+  ): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;
 }

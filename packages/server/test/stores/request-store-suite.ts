@@ -584,6 +584,27 @@ export function requestStoreSuite(factory: StoresFactory): void {
       });
     });
 
+    test('the sweep works in batches, and other calls have their turn in between', async () => {
+      const ids: string[] = [];
+      for (let i = 0; i < 4; i++) ids.push(await completed());
+      for (let i = 0; i < 3; i++) ids.push(await uploading());
+      stores.advance(DAY);
+      const young = await uploading();
+      const left: number[] = [];
+      for (let more = true; more; ) {
+        more = await store.expire({ limit: 3 });
+        left.push(7 - ((await other.countByState()).expired ?? 0));
+      }
+      assert.deepEqual(left, [4, 1, 0]);
+      for (const id of ids) assert.equal(await stateOf(id), 'expired');
+      assert.equal(await stateOf(young), 'uploading');
+      stores.advance(DAY - 1);
+      await store.delete(young, 'somebody');
+      stores.advance(1);
+      while (await store.expire({ limit: 3 }));
+      assert.deepEqual(await store.countByState(), {}, 'tombstones go in batches too');
+    });
+
     describe('deleting', () => {
       test('removes a request in any state', async () => {
         const open = await uploading();

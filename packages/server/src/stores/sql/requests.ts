@@ -20,6 +20,7 @@ import {
 import { StoreUnavailableError } from '../errors.ts';
 import type { Dialect, SqlDatabase, Values } from './database.ts';
 import {
+  BATCH_ROWS,
   INSERT_REQUEST,
   newRequestValues,
   type RequestRow,
@@ -330,18 +331,33 @@ export class SqlRequestStore implements RequestStore {
     });
   }
 
-  async expire(): Promise<void> {
-    await this.#database.transaction(async (query) => {
-      // Every state is named, so that the index on state and expiry is used.
-      const expired = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`;
-      const interrupted = `state = 'uploading' AND lease_until < :now`;
-      await tombstoneRequests(query, this.#dialect, { state: 'expired', where: expired });
-      await tombstoneRequests(query, this.#dialect, { state: 'deleted', where: interrupted });
-      await query(
-        `DELETE FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= ${TOMBSTONE_CUTOFF}`,
+  async expire({ limit = BATCH_ROWS }: { limit?: number } = {}): Promise<boolean> {
+    const { skipLocked, isOneOf, afterExpire } = this.#dialect;
+    // Not ordered, which would sort all of them for every batch. Another process may be sweeping: it has the rows it locked.
+    const tail = `LIMIT :limit ${skipLocked('requests')}`;
+    const tombstone = (state: 'expired' | 'deleted', where: string) =>
+      this.#database.transaction(
+        async (query) =>
+          (await tombstoneRequests(query, this.#dialect, { state, where, values: { limit }, tail })).length,
       );
+    // Every state is named, so that the index on state and expiry is used.
+    const expired = await tombstone(
+      'expired',
+      `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`,
+    );
+    const interrupted = await tombstone('deleted', `state = 'uploading' AND lease_until < :now`);
+    const removed = await this.#database.transaction(async (query) => {
+      const rows = await query<{ id: string }>(
+        `SELECT id FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= ${TOMBSTONE_CUTOFF} ${tail}`,
+        { limit },
+      );
+      const ids = rows.map(({ id }) => id);
+      await query(`DELETE FROM requests WHERE ${isOneOf('id', 'ids')}`, { ids });
+      return ids.length;
     });
-    await this.#database.query(this.#dialect.afterExpire);
+    const more = Math.max(expired, interrupted, removed) >= limit;
+    if (!more) await this.#database.query(afterExpire);
+    return more;
   }
 
   async needingBlobs(ids: readonly string[]): Promise<string[]> {
