@@ -151,8 +151,22 @@ export interface Failure {
   readonly figures: Readonly<Record<string, unknown>>;
 }
 
-/** `result` is the JSON text of the answer. */
-export type Outcome = { readonly result: string } | { readonly failure: Failure };
+/** `plain`: the answer of `GET /prediction`. `detailed`: the answer with `details=true`. */
+export type ResultForm = 'plain' | 'detailed';
+
+/** A piece of a large result. All pieces of a form, joined, are its JSON text. */
+export interface ResultChunk {
+  readonly form: ResultForm;
+  /** From 0. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** `result` is the JSON text of both answers. That of a large one is in chunks. */
+export type Outcome =
+  | { readonly result: string }
+  | { readonly chunked: true }
+  | { readonly failure: Failure };
 
 export interface RequestStore {
   /** Initiate. The answer has the store's times. */
@@ -192,10 +206,14 @@ export interface RequestStore {
   renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean>;
   /** The worker: processing -> queued, at the same place in the queue. False when it no longer holds the request. */
   requeue(id: string, lease: string, options: { countAttempt: boolean }): Promise<boolean>;
+  /** The worker, before it finishes a large result. False when it no longer holds the request. */
+  addResultChunk(id: string, lease: string, chunk: ResultChunk): Promise<boolean>;
   /** The worker: processing -> completed or failed, with a webhook if one is wanted. False when it no longer holds it. */
   finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean>;
   /** Prediction: what `finish` was given. Null when there is none, or none any more. */
   outcome(id: string): Promise<Outcome | null>;
+  /** Prediction, chunk by chunk. Null when there is none, or none any more. */
+  resultChunk(id: string, form: ResultForm, number: number): Promise<string | null>;
   /** The worker and the sweep, after erasing the blobs of a request. */
   deleteParts(id: string): Promise<void>;
   /** Delete. `already`: it was deleted before. `unknown`: there is none, or it has another owner. */

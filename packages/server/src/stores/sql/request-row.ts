@@ -105,7 +105,7 @@ export async function tombstoneRequests(
   );
   if (found.length === 0) return found;
   const ids = found.map(({ id }) => id);
-  for (const table of ['parts', 'results', 'webhooks']) {
+  for (const table of ['parts', 'results', 'result_chunks', 'webhooks']) {
     await query(`DELETE FROM ${table} WHERE ${isOneOf('request_id', 'ids')}`, { ids });
   }
   await query(`UPDATE requests SET state = :state, ${ERASED} WHERE ${isOneOf('id', 'ids')}`, { ids, state });
