@@ -9,6 +9,7 @@ export type AudioErrorCode = Extract<
   | 'sample_rate_too_high'
   | 'audio_too_short'
   | 'audio_too_long'
+  | 'result_too_large'
   | 'overloaded'
 >;
 

@@ -42,6 +42,8 @@ export interface RecordingOptions {
   readonly stepSeconds: number;
   readonly channels?: ChannelMode;
   readonly maxSeconds?: number;
+  /** Of the result: steps, for every separate channel. */
+  readonly maxElements?: number;
   readonly signal?: AbortSignal;
   /** Called with the share of the recording that was read so far. */
   readonly onProgress?: (share: number) => void;
@@ -66,6 +68,7 @@ export async function classifyRecording(
   { queue, ffmpeg }: { queue: TaskQueue; ffmpeg: Ffmpeg },
 ): Promise<RecordingPrediction> {
   const { stepSeconds, channels = 'mix', maxSeconds = ASYNCH_LIMITS.maxSeconds, onProgress } = options;
+  const { maxElements = ASYNCH_LIMITS.maxElements } = options;
   const separate = channels === 'separate';
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
@@ -108,6 +111,9 @@ export async function classifyRecording(
       const { value: block, done } = await blocks.next();
       if (done) return null;
       if (block.outputs.end > maxSeconds * MODEL_SAMPLE_RATE) throw tooLong(maxSeconds);
+      const steps = Math.floor(block.outputs.end / MODEL_SAMPLE_RATE / stepSeconds);
+      const own = separate ? format.channels : 1;
+      if (steps * own > maxElements) throw tooLarge({ maxSeconds, maxElements, channels: own, stepSeconds });
       const wanted: PcmBlock = separate ? { ...block, channel: 'each' } : block;
       return (await queue.run({ kind: 'decode', ...wanted }, taskOptions)).output.channels;
     }
@@ -205,6 +211,23 @@ function tooShort(seconds: number): AudioError {
     'audio_too_short',
     `The recording is ${actual_seconds} s long; at least ${min_seconds} s are needed. Join recordings, or send ${DISCRETE_LIMITS.minSeconds} s and more to the discrete interface.`,
     { min_seconds, actual_seconds },
+  );
+}
+
+/** The longest recording fits with the interval that it names. */
+function tooLarge(limits: {
+  maxSeconds: number;
+  maxElements: number;
+  channels: number;
+  stepSeconds: number;
+}): AudioError {
+  const { maxElements: max_elements, channels, stepSeconds: interval } = limits;
+  const min_interval = Math.ceil((limits.maxSeconds * channels) / max_elements);
+  const each = channels > 1 ? ` for each of ${channels} channels` : '';
+  return new AudioError(
+    'result_too_large',
+    `One prediction every ${interval} s${each} makes more than ${max_elements.toLocaleString('en')} predictions. Use interval=${min_interval} or more${channels > 1 ? ', or leave out channels=separate' : ''}.`,
+    { max_elements, interval, min_interval, channels },
   );
 }
 

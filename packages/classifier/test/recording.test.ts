@@ -183,6 +183,18 @@ describe('steps of a long recording', () => {
     assert.ok(read < 700, `${read} s read`);
   });
 
+  test('a result with too many elements is refused, and the error names an interval that fits', async () => {
+    const wav = countingWav(90);
+    const source = memorySource(wav);
+    await assert.rejects(run(source, { stepSeconds: 1, maxElements: 60 }), {
+      code: 'result_too_large',
+      message: 'One prediction every 1 s makes more than 60 predictions. Use interval=10 or more.',
+      figures: { max_elements: 60, interval: 1, min_interval: 10, channels: 1 },
+    });
+    const { steps } = await run(memorySource(wav), { stepSeconds: 10, maxElements: 60 });
+    assert.equal(steps.length, 9);
+  });
+
   test('the first failure aborts the others and closes the source', async () => {
     const wav = countingWav(90);
     let closed = false;

@@ -24,6 +24,7 @@ export const ERRORS = {
   unreadable_audio: { status: 422, title: 'The audio cannot be read' },
   sample_rate_too_low: { status: 422, title: 'The sample rate is too low' },
   sample_rate_too_high: { status: 422, title: 'The sample rate is too high' },
+  result_too_large: { status: 422, title: 'The result would be too large' },
   processing_failed: { status: 422, title: 'The recording could not be processed' },
   rate_limited: { status: 429, title: 'Too many requests with this key' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },

@@ -46,6 +46,8 @@ export const ASYNCH_LIMITS = {
   tombstoneSeconds: 24 * 60 * 60,
   /** Minimum tail: a shorter last step is dropped. */
   minTailSeconds: 0.1,
+  /** Of a result: steps, for every channel that is analysed separately. */
+  maxElements: 200_000,
   /** A request fails after this many attempts that crashed or failed. */
   maxAttempts: 3,
 } as const;

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ASYNCH_LIMITS, ASYNCH_PATHS, PATHS, type RateLimitStatus as RateLimits } from '@undertone/contract';
 import { RateLimitStatus, StatusQuery, StatusResult } from '@undertone/contract/schemas';
@@ -51,7 +52,11 @@ const secondGeneration: FastifyPluginAsyncTypebox<Services> = async (app, servic
     async (request, reply) => {
       reply.headers(NO_STORE);
       const { comprehensive_output: comprehensive = false } = request.query;
-      return readStatus(services.requests, request.params.request_id, ownerOf(request), { comprehensive });
+      const { requests } = services;
+      const id = request.params.request_id;
+      const answer = await readStatus(requests, id, ownerOf(request), { comprehensive });
+      if (!(Symbol.asyncIterator in answer)) return answer;
+      return reply.type('application/json; charset=utf-8').send(Readable.from(answer));
     },
   );
 

@@ -211,6 +211,7 @@ export const PREDICTION: Operation = {
         'audio_too_long',
         'sample_rate_too_low',
         'sample_rate_too_high',
+        'result_too_large',
         'processing_failed',
       ),
     },

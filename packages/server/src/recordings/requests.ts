@@ -1,7 +1,8 @@
 import { LIST_LIMIT, type ListQuery, type PendingResult, type RequestList } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, Outcome, RequestStore } from '../stores/contracts.ts';
+import type { AsynchRequest, Outcome, RequestStore, ResultForm } from '../stores/contracts.ts';
 import { answerOf } from './result.ts';
+import { LAST_CHUNK } from './time-line.ts';
 
 /** Another key's request is a 404. */
 export async function ownRequest(requests: RequestStore, id: string, owner: string): Promise<AsynchRequest> {
@@ -17,13 +18,13 @@ export function requireUploading(request: AsynchRequest | null): AsynchRequest {
   return living;
 }
 
-/** The progress, or the JSON text of the result. Throws the problem of a failed request. */
+/** The progress, or the JSON text of the result, a large one in chunks. Throws the problem of a failed request. */
 export async function readPrediction(
   requests: RequestStore,
   id: string,
   owner: string,
   { details }: { details: boolean },
-): Promise<{ pending: PendingResult } | { result: string }> {
+): Promise<{ pending: PendingResult } | { result: string | AsyncIterable<string> }> {
   const request = await ownRequest(requests, id, owner);
   const { state, progress, id: request_id } = request;
   if (state !== 'completed' && state !== 'failed') {
@@ -31,10 +32,34 @@ export async function readPrediction(
     return { pending: { request_id, status, progress: Number(progress.toFixed(4)) } };
   }
   const outcome = await requireOutcome(requests, request_id);
+  if ('chunked' in outcome) {
+    return { result: await readChunks(requests, request_id, details ? 'detailed' : 'plain') };
+  }
   if ('result' in outcome) return { result: answerOf(outcome.result, { details }) };
   const { code, detail, figures } = outcome.failure;
   // Always 422, even for causes that are a 400 for a short recording.
   throw new ProblemError(code, detail, { figures: { ...figures }, status: 422 });
+}
+
+/** Reads the first chunk at once: an error can still be answered as a problem. A later one breaks the connection. */
+export async function readChunks(
+  requests: RequestStore,
+  id: string,
+  form: ResultForm,
+): Promise<AsyncIterable<string>> {
+  async function read(number: number): Promise<string> {
+    const text = await requests.resultChunk(id, form, number);
+    if (text === null) throw gone();
+    return text;
+  }
+  async function* chunks(first: string): AsyncGenerator<string> {
+    yield first;
+    for (let number = 1, text = ''; text !== LAST_CHUNK; number++) {
+      text = await read(number);
+      yield text;
+    }
+  }
+  return chunks(await read(0));
 }
 
 export async function requireOutcome(requests: RequestStore, id: string): Promise<Outcome> {

@@ -1,18 +1,10 @@
 import { AudioError } from '@undertone/audio';
-import type { Classifier, RecordingPrediction, RecordingSource } from '@undertone/classifier';
-import {
-  ASYNCH_LIMITS,
-  type AsynchResult,
-  type DetailedElement,
-  type DetailedResult,
-  formatTimestamp,
-  MIN_SPEECH_SECONDS,
-  type Segment,
-} from '@undertone/contract';
+import type { Classifier, RecordingSource } from '@undertone/classifier';
+import { ASYNCH_LIMITS, type DetailedResult } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
-import { resultOf } from '../prediction.ts';
 import type { BlobStore } from '../stores/blobs.ts';
-import type { AsynchRequest, Claim, Failure, Outcome, Part, RequestStore } from '../stores/contracts.ts';
+import type { Claim, Failure, Outcome, Part, RequestStore, ResultChunk } from '../stores/contracts.ts';
+import { writeResult } from './time-line.ts';
 
 export interface ClassifyDependencies {
   readonly requests: RequestStore;
@@ -28,6 +20,8 @@ interface ClassifyOptions {
 
 interface Finished {
   readonly outcome: Outcome;
+  /** Of a large result, to store first. They are built one by one, as they are taken. */
+  readonly chunks?: Iterable<ResultChunk>;
   /** Duration of a recording that could be read. */
   readonly seconds?: number;
 }
@@ -54,7 +48,7 @@ export async function classifyRequest(
     const prediction = await classifier.classifyRecording(source, { stepSeconds, channels, ...options });
     metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
     const seconds = Number(prediction.seconds.toFixed(3));
-    return { outcome: { result: writeResult(request, prediction, classifier.weightsName) }, seconds };
+    return { ...writeResult(request, prediction, classifier.weightsName), seconds };
   } catch (error) {
     if (!(error instanceof AudioError)) throw error;
     const { code, message: detail, figures } = error;
@@ -85,54 +79,7 @@ function joinParts(blobs: BlobStore, group: string, parts: readonly Part[]): Rec
   };
 }
 
-/**
- * A stored result is two lines of JSON: the answer of `GET /prediction`, and the answer with `details=true`. Either is
- * sent as it is, never parsed or written again, however long the recording was.
- */
-function writeResult(
-  request: AsynchRequest,
-  { steps, seconds }: Pick<RecordingPrediction, 'steps' | 'seconds'>,
-  weights: string,
-): string {
-  const { id: request_id, model } = request;
-  const emotions = steps.map((step): DetailedElement => {
-    const result = resultOf(step.models, model);
-    const speech_seconds = Number(step.speechSeconds.toFixed(2));
-    return {
-      t: formatTimestamp(step.startSeconds),
-      ...(request.channels === 'separate' && { channel: step.channel }),
-      emotion: result.main_emotion,
-      confidence: result.confidence,
-      start: step.startSeconds,
-      end: Number(step.endSeconds.toFixed(3)),
-      speech_seconds,
-      speech: speech_seconds >= MIN_SPEECH_SECONDS,
-      all_predictions: result.all_predictions,
-    };
-  });
-  const plain: AsynchResult = {
-    request_id,
-    status: 'completed',
-    emotions: emotions.map(({ t, channel, emotion, confidence }) => ({
-      t,
-      ...(channel !== undefined && { channel }),
-      emotion,
-      confidence,
-    })),
-  };
-  const detailed: DetailedResult = {
-    request_id,
-    status: 'completed',
-    model,
-    weights,
-    duration_seconds: Number(seconds.toFixed(3)),
-    expires_at: new Date(request.expiresAt).toISOString(),
-    emotions,
-    segments: segmentsOf(emotions),
-  };
-  return `${JSON.stringify(plain)}\n${JSON.stringify(detailed)}`;
-}
-
+/** A small stored result is two lines of JSON: the answer of `GET /prediction`, and the answer with `details=true`. */
 export function answerOf(stored: string, { details }: { details: boolean }): string {
   const [plain = '', detailed = plain] = stored.split('\n');
   return details ? detailed : plain;
@@ -141,27 +88,4 @@ export function answerOf(stored: string, { details }: { details: boolean }): str
 /** Parsed, for clients that expect other shapes. */
 export function detailsOf(stored: string): DetailedResult {
   return JSON.parse(answerOf(stored, { details: true }));
-}
-
-/** Joins neighbouring steps of a channel that have the same emotion; without speech it is null. By start, then channel. */
-export function segmentsOf(elements: readonly DetailedElement[]): Segment[] {
-  const segments: Segment[] = [];
-  const open = new Map<number, Segment>();
-  for (const { channel = 0, start, end, speech, speech_seconds, confidence, ...element } of elements) {
-    const emotion = speech ? element.emotion : null;
-    let segment = open.get(channel);
-    if (segment === undefined || segment.emotion !== emotion) {
-      segment = { channel, start, end, emotion, confidence: 0, speech_seconds: 0 };
-      open.set(channel, segment);
-      segments.push(segment);
-    }
-    segment.confidence += confidence * (end - start);
-    segment.speech_seconds += speech_seconds;
-    segment.end = end;
-  }
-  return segments.map((segment) => ({
-    ...segment,
-    confidence: Number((segment.confidence / (segment.end - segment.start)).toFixed(4)),
-    speech_seconds: Number(segment.speech_seconds.toFixed(2)),
-  }));
 }

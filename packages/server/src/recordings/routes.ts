@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ASYNCH_LIMITS, ASYNCH_PATHS, IDEMPOTENCY_KEY_HEADER, PATHS } from '@undertone/contract';
 import {
@@ -64,7 +65,9 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
       const answer = await readPrediction(requests, request_id, ownerOf(request), { details });
       if ('pending' in answer) return reply.code(202).send(answer.pending);
       // The stored JSON is sent as it is: a long time line is not parsed again.
-      return reply.type('application/json; charset=utf-8').send(answer.result);
+      const { result } = answer;
+      reply.type('application/json; charset=utf-8');
+      return reply.send(typeof result === 'string' ? result : Readable.from(result));
     },
   );
 
@@ -179,9 +182,17 @@ function parseCreate(
   { classifier, settings }: Services,
 ): CreateCommand {
   requireModel(classifier, query.model);
+  requirePrintable('label', query.label);
+  requirePrintable('webhook_url', query.webhook_url);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
   return { owner: ownerOf(request), method, query, idempotencyKey };
+}
+
+/** PostgreSQL cannot store NUL, and no control character belongs in a name or an address. */
+function requirePrintable(name: string, text = ''): void {
+  if (!/\p{Cc}/u.test(text)) return;
+  throw new ProblemError('bad_request', `${name} contains control characters. Send it without them.`);
 }
 
 const FORBIDDEN = {

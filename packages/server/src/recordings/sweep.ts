@@ -5,6 +5,8 @@ import type { RequestStore } from '../stores/contracts.ts';
 const SWEEP_EVERY_MS = 60_000;
 /** Timers are not exact: a turn may be taken this much early. */
 const TURN_TOLERANCE_MS = 5_000;
+/** Looked up in one statement. */
+const GROUPS_AT_ONCE = 500;
 
 interface SweepOptions {
   readonly requests: RequestStore;
@@ -24,6 +26,7 @@ export class Sweep {
   readonly #options: SweepOptions;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
+  #stopped = false;
 
   constructor(options: SweepOptions) {
     this.#options = options;
@@ -36,24 +39,45 @@ export class Sweep {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    this.#stopped = true;
     await this.#running;
   }
 
+  /** A step that fails leaves the others to be done: audio is erased even when no row can be. */
   async run(): Promise<void> {
-    const { requests, blobs, eraseOldCopies } = this.#options;
-    await requests.expire();
+    const steps = [
+      () => this.#expireRequests(),
+      () => this.#sweepBlobs(),
+      async () => this.#options.eraseOldCopies?.(),
+    ];
+    const failures: unknown[] = [];
+    for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+    if (failures.length > 1) throw new AggregateError(failures, 'Several steps of the sweep failed');
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #expireRequests(): Promise<void> {
+    while (!this.#stopped && (await this.#options.requests.expire()));
+  }
+
+  async #sweepBlobs(): Promise<void> {
+    const { requests, blobs } = this.#options;
     const groups = await blobs.groups();
-    const needed = new Set(await requests.needingBlobs(groups));
-    for (const group of groups) {
-      if (needed.has(group)) {
-        // Parts that clients send straight to the blob store are not recorded before the upload is complete.
-        if (blobs.arrived === undefined) await this.#eraseOrphans(group);
-      } else {
-        await blobs.eraseGroup(group);
-        await requests.deleteParts(group);
+    const failures: unknown[] = [];
+    for (let at = 0; at < groups.length && !this.#stopped; at += GROUPS_AT_ONCE) {
+      const some = groups.slice(at, at + GROUPS_AT_ONCE);
+      const needed = new Set(await requests.needingBlobs(some));
+      for (const group of some) {
+        const done = needed.has(group) ? this.#eraseOrphans(group) : this.#eraseGroup(group);
+        await done.catch((error: unknown) => failures.push(error));
       }
     }
-    await eraseOldCopies?.();
+    if (failures.length > 0) throw new AggregateError(failures, 'Some recordings could not be erased');
+  }
+
+  async #eraseGroup(group: string): Promise<void> {
+    await this.#options.blobs.eraseGroup(group);
+    await this.#options.requests.deleteParts(group);
   }
 
   #runInTurn(): void {
@@ -67,6 +91,8 @@ export class Sweep {
 
   async #eraseOrphans(group: string): Promise<void> {
     const { requests, blobs, orphanAfterMs, now = Date.now } = this.#options;
+    // Parts that clients send straight to the blob store are not recorded before the upload is complete.
+    if (blobs.arrived !== undefined) return;
     const old = (await blobs.list(group)).filter(({ modifiedAt }) => modifiedAt < now() - orphanAfterMs);
     if (old.length === 0) return;
     const recorded = new Set((await requests.parts(group)).map(({ blob }) => blob));

@@ -132,14 +132,22 @@ export class RecordingWorker {
       );
     }, this.#times.renewEveryMs);
     try {
-      const { outcome, seconds } = await classifyRequest(claim, this.#options, {
+      const {
+        outcome,
+        seconds,
+        chunks = [],
+      } = await classifyRequest(claim, this.#options, {
         signal: AbortSignal.any([cancelled.signal, this.#stopping.signal]),
         onProgress: (share) => {
           progress = share;
         },
       });
+      for (const chunk of chunks) {
+        const held = await this.#retryUntilStored(() => requests.addResultChunk(request.id, lease, chunk));
+        if (!held) break;
+      }
       const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome, seconds));
-      if (stored) metrics.jobs.inc({ outcome: 'result' in outcome ? 'completed' : 'failed' });
+      if (stored) metrics.jobs.inc({ outcome: 'failure' in outcome ? 'failed' : 'completed' });
       // Not stored: another worker has it now, or an earlier try was written and its answer lost.
       else if ((await requests.needingBlobs([request.id])).length > 0) return;
       onFinished();

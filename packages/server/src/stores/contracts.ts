@@ -1,5 +1,5 @@
 // What the rest of the server may ask of the stores that keep rows: requests, keys, webhooks, rate limits. The contract for
-// recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within a second, while its store cannot do it.
+// recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within its budget (`budgets.ts`), while its store cannot do it.
 import type { ChannelMode, ErrorCode, RequestState, TokenScope } from '@undertone/contract';
 
 /** The stores that one database holds. */
@@ -159,8 +159,22 @@ export interface Failure {
   readonly figures: Readonly<Record<string, unknown>>;
 }
 
-/** `result` is the JSON text of the answer. */
-export type Outcome = { readonly result: string } | { readonly failure: Failure };
+/** `plain`: the answer of `GET /prediction`. `detailed`: the answer with `details=true`. */
+export type ResultForm = 'plain' | 'detailed';
+
+/** A piece of a large result. All pieces of a form, joined, are its JSON text. */
+export interface ResultChunk {
+  readonly form: ResultForm;
+  /** From 0. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** `result` is the JSON text of both answers. That of a large one is in chunks. */
+export type Outcome =
+  | { readonly result: string }
+  | { readonly chunked: true }
+  | { readonly failure: Failure };
 
 export interface RequestStore {
   /** Initiate. The answer has the store's times. */
@@ -201,16 +215,23 @@ export interface RequestStore {
   renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean>;
   /** The worker: processing -> queued, at the same place in the queue. False when it no longer holds the request. */
   requeue(id: string, lease: string, options: RequeueOptions): Promise<boolean>;
+  /** The worker, before it finishes a large result. False when it no longer holds the request. */
+  addResultChunk(id: string, lease: string, chunk: ResultChunk): Promise<boolean>;
   /** The worker: processing -> completed or failed, with a webhook if one is wanted. False when it no longer holds it. */
   finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean>;
   /** Prediction: what `finish` was given. Null when there is none, or none any more. */
   outcome(id: string): Promise<Outcome | null>;
+  /** Prediction, chunk by chunk. Null when there is none, or none any more. */
+  resultChunk(id: string, form: ResultForm, number: number): Promise<string | null>;
   /** The worker and the sweep, after erasing the blobs of a request. */
   deleteParts(id: string): Promise<void>;
   /** Delete. `already`: it was deleted before. `unknown`: there is none, or it has another owner. */
   delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'>;
-  /** The sweep: expires requests, deletes interrupted uploads, and removes tombstones after 24 hours. */
-  expire(): Promise<void>;
+  /**
+   * The sweep: expires requests, deletes interrupted uploads, and removes tombstones after 24 hours. One batch of each, in
+   * its own transaction, so that other calls have their turn in between. True when there may be more.
+   */
+  expire(options?: { limit?: number }): Promise<boolean>;
   /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
   /** Metrics. */
@@ -264,8 +285,14 @@ export interface KeyStore {
   recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void>;
   /** The command line. Newest first, revoked keys included. */
   list(): Promise<KeyRecord[]>;
-  /** The command line. Also deletes the key's unfinished requests, in the same transaction, and so its upload URLs. */
-  revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
+  /**
+   * The command line. The key is refused from its first transaction on, however many requests it has; then its unfinished
+   * requests are deleted in batches, and so its upload URLs.
+   */
+  revoke(
+    idOrName: string,
+    options?: { batchRows?: number },
+  ): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;
 }

@@ -1,8 +1,5 @@
 // Everything that can make a store unavailable for a while, by backend. Any other error is a bug and stays as it is.
 
-/** What a caller waits for is answered within a second, whatever the disk or the database does. */
-export const ANSWER_MS = 950;
-
 /** The store cannot be read or written now, for example because the disk is full. Retrying later can work. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';

@@ -16,7 +16,7 @@ import { problemOf } from '@undertone/testing/problem';
 import { stereoCall } from '@undertone/testing/stereo-call';
 import { wav, wavHeader } from '@undertone/testing/wav';
 import Value from 'typebox/value';
-import { segmentsOf } from '../../src/recordings/result.ts';
+import { Segments } from '../../src/recordings/time-line.ts';
 
 const service = await testApp();
 const client = await AsynchClient.of(service);
@@ -100,7 +100,8 @@ test('segments join neighbouring steps of a channel with the same emotion; witho
       speech: speech_seconds >= 0.5,
       confidence,
     }) as DetailedElement;
-  const segments = segmentsOf([
+  const joined = new Segments();
+  joined.add([
     step(0, 0, 'angry', 4, 0.9),
     step(0, 1, 'sad', 0.1, 0.3),
     step(5, 0, 'angry', 3, 0.7),
@@ -110,7 +111,7 @@ test('segments join neighbouring steps of a channel with the same emotion; witho
     step(15, 0, 'angry', 5, 0.9),
     step(15, 1, 'sad', 4.5, 0.6),
   ]);
-  assert.deepEqual(segments, [
+  assert.deepEqual([...joined.batches()].flat(), [
     { channel: 0, start: 0, end: 10, emotion: 'angry', confidence: 0.8, speech_seconds: 7 },
     { channel: 1, start: 0, end: 10, emotion: null, confidence: 0.3, speech_seconds: 0.3 },
     { channel: 0, start: 10, end: 15, emotion: null, confidence: 0.26, speech_seconds: 0 },

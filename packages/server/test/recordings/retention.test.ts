@@ -3,14 +3,17 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import { sharedClassifier, type TestApp, testApp } from '@undertone/testing/app';
 import { AsynchClient, filesOf } from '@undertone/testing/asynch-client';
 import { problemOf } from '@undertone/testing/problem';
+import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { longWav, wav } from '@undertone/testing/wav';
 import { createLogger } from '../../src/index.ts';
+import { DATABASE_FILE } from '../../src/stores/sqlite/open.ts';
 import { Clock } from './support/clock.ts';
 
 const HOUR = 3_600_000;
@@ -154,6 +157,21 @@ describe('24 hours after initiate', () => {
     assert.deepEqual(await filesOf(service.dataDir), []);
     assert.deepEqual(await requests.countByState(), { expired: 3 });
   });
+});
+
+test('audio is erased on time even while no row can be', async () => {
+  const clock = new Clock();
+  const service = await testApp({}, { now: clock.now, kind: 'local', answerMs: SHORT_TIMEOUT_MS });
+  const client = await AsynchClient.of(service);
+  for (let i = 0; i < 2; i++) await client.send(randomBytes(1000), 1);
+  clock.ms += 24 * HOUR;
+  const other = new DatabaseSync(join(service.dataDir, DATABASE_FILE));
+  other.exec('BEGIN IMMEDIATE');
+  await assert.rejects(service.sweep.run(), /Several steps of the sweep failed/);
+  assert.deepEqual(await filesOf(service.dataDir), []);
+  other.close();
+  await service.sweep.run();
+  assert.deepEqual(await service.stores.requests.countByState(), { expired: 2 });
 });
 
 describe('after a crash the sweep erases', () => {

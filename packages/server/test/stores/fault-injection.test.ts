@@ -241,6 +241,15 @@ describe('the store thread', () => {
     assert.equal(controls.threads.length, 1);
   });
 
+  test('that is slow fails what a caller waits for, not the sweep', async () => {
+    const id = await queued(stores);
+    controls.hang();
+    const sweep = stores.requests.expire();
+    await assert.rejects(stores.requests.find(id), isUnavailable(/answers too slowly/));
+    controls.resume();
+    await sweep;
+  });
+
   test('that answers late, whatever the call, does no harm', async () => {
     const id = await queued(stores);
     const slow = isUnavailable(/answers too slowly/);

@@ -94,6 +94,19 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.equal((await keys.lookUp(odd.key)).state, 'active');
     });
 
+    test('revoking a key deletes any number of open uploads, in batches', async () => {
+      const { requests } = first;
+      const owner = (await keys.create('busy')).record.id;
+      const request = { owner, uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
+      for (let i = 0; i < 7; i++) {
+        await requests.create({ ...request, id: `upload-${i}` });
+        if (i % 3 === 0) stores.advance(1);
+      }
+      await other.revoke(owner, { batchRows: 3 });
+      assert.deepEqual(await requests.list(owner, { limit: 10 }), []);
+      assert.deepEqual(await requests.countByState(), {});
+    });
+
     test('revoking a key deletes its unfinished requests, and no others', async () => {
       const { requests } = first;
       const mine = (await keys.create('mine')).record.id;

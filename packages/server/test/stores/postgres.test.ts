@@ -13,7 +13,7 @@ import { openPostgresStores, type PostgresStores } from '../../src/stores/postgr
 import { keyStoreSuite } from './key-store-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
-import { START, type StoresFactory } from './support/factories.ts';
+import { DAY, START, type StoresFactory } from './support/factories.ts';
 import { webhookStoreSuite } from './webhook-store-suite.ts';
 
 let cluster: PostgresCluster;
@@ -167,6 +167,53 @@ describe('PostgreSQL shared by several processes', () => {
     assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 0]);
   });
 
+  test('sweeping, revoking and results have a longer budget than what a caller waits for', async () => {
+    const url = await cluster.newDatabase();
+    const { requests, keys } = await open(url, { answerMs: SHORT_TIMEOUT_MS, longMs: LONG_TIMEOUT_MS });
+    await keys.create('k');
+    await queue(requests, 'r');
+    const { lease = '' } = (await requests.claim({ leaseMs: 60_000, running: [] })) ?? {};
+    const release = await holdLock(url);
+    const long = Promise.all([
+      requests.expire(),
+      requests.finish('r', lease, { result: '1' }),
+      requests.outcome('r'),
+      keys.revoke('k'),
+    ]);
+    // More calls than there are connections for long ones: callers never wait for those.
+    await unavailable(() => requests.find('r'));
+    await release();
+    const [, finished, , revoked] = await long;
+    assert.equal(finished, true);
+    assert.ok('revoked' in revoked);
+  });
+
+  test('a key is refused at once, even while its requests cannot be ended', async () => {
+    const url = await cluster.newDatabase();
+    const { requests, keys } = await open(url, { answerMs: SHORT_TIMEOUT_MS, longMs: SHORT_TIMEOUT_MS });
+    const { key, record } = await keys.create('k');
+    await requests.create({ ...NEW_REQUEST, id: 'r', owner: record.id });
+    const release = await holdLock(url);
+    await assert.rejects(keys.revoke('k'), /too slowly; the key is revoked, but .* remain until they expire/);
+    assert.equal((await keys.lookUp(key)).state, 'revoked');
+    await release();
+    assert.equal((await requests.find('r'))?.state, 'uploading');
+  });
+
+  test('the sweep leaves out rows that another process has locked, and does the rest', async () => {
+    const url = await cluster.newDatabase();
+    let now = START;
+    const { requests } = await open(url, { answerMs: LONG_TIMEOUT_MS, now: () => now });
+    for (const id of ['locked', 'b', 'c']) await requests.create({ ...NEW_REQUEST, id });
+    now += DAY;
+    const release = await holdLock(url, `SELECT FROM undertone.requests WHERE id = 'locked' FOR UPDATE`);
+    while (await requests.expire({ limit: 2 }));
+    assert.deepEqual(await requests.countByState(), { uploading: 1, expired: 2 });
+    await release();
+    await requests.expire();
+    assert.deepEqual(await requests.countByState(), { expired: 3 });
+  });
+
   test('by default, calls to a locked database fail within a second', async () => {
     const url = await cluster.newDatabase();
     const { requests } = await open(url, {});
@@ -289,11 +336,11 @@ function disposable(stores: PostgresStores): PostgresStores & AsyncDisposable {
   return { ...stores, [Symbol.asyncDispose]: () => stores.close() };
 }
 
-/** Blocks all reads and writes of requests until the returned function is called. */
-async function holdLock(url: string): Promise<() => Promise<void>> {
+/** Blocks all reads and writes of requests, or what the statement locks, until the returned function is called. */
+async function holdLock(url: string, lock = 'LOCK TABLE undertone.requests'): Promise<() => Promise<void>> {
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query('BEGIN; LOCK TABLE undertone.requests');
+  await client.query(`BEGIN; ${lock}`);
   return () => client.end();
 }

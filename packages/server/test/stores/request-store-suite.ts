@@ -592,6 +592,49 @@ export function requestStoreSuite(factory: StoresFactory): void {
       });
     });
 
+    describe('a large result', () => {
+      const chunk = (number: number, text: string) => ({ form: 'detailed', number, text }) as const;
+
+      test('is written and read in chunks, and those of an earlier attempt are gone', async () => {
+        const id = await queued();
+        const { lease: late } = await claim();
+        assert.equal(await store.addResultChunk(id, late, chunk(0, 'early')), true);
+        assert.equal(await store.addResultChunk(id, late, chunk(2, 'early')), true);
+        assert.equal(await store.requeue(id, late, { countAttempt: false }), true);
+        const { lease } = await claim();
+        assert.equal(await other.addResultChunk(id, late, chunk(1, 'late')), false);
+        for (const text of ['lost answer', 'a']) {
+          assert.equal(await store.addResultChunk(id, lease, chunk(0, text)), true);
+        }
+        assert.equal(await store.addResultChunk(id, lease, chunk(1, 'b')), true);
+        assert.equal(await other.resultChunk(id, 'detailed', 0), null, 'not before it is finished');
+        assert.equal(await store.finish(id, lease, { chunked: true }), true);
+        assert.equal(await stateOf(id), 'completed');
+        assert.deepEqual(await other.outcome(id), { chunked: true });
+        const read = (number: number) => other.resultChunk(id, 'detailed', number);
+        assert.deepEqual([await read(0), await read(1), await read(2)], ['a', 'b', null]);
+        assert.equal(await other.resultChunk(id, 'plain', 0), null);
+      });
+
+      test('is erased with its request, in batches by the sweep', async () => {
+        for (const end of ['deleted', 'expired']) {
+          const id = await queued();
+          const { lease } = await claim();
+          for (let number = 0; number < 25; number++) {
+            await store.addResultChunk(id, lease, chunk(number, 'x'));
+          }
+          await store.finish(id, lease, { chunked: true });
+          assert.equal(await other.resultChunk(id, 'detailed', 24), 'x');
+          if (end === 'deleted') await store.delete(id, 'somebody');
+          else stores.advance(DAY);
+          assert.equal(await other.resultChunk(id, 'detailed', 24), null);
+          if (end === 'expired') assert.equal(await store.expire(), true, 'more than one batch');
+          while (await store.expire());
+          assert.equal(await store.outcome(id), null);
+        }
+      });
+    });
+
     describe('24 hours after its creation a request', () => {
       test('is expired at once, before the sweep, and cannot change', async () => {
         const done = await completed();
@@ -637,6 +680,27 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await store.expire();
         assert.deepEqual(await store.countByState(), { expired: 1 });
       });
+    });
+
+    test('the sweep works in batches, and other calls have their turn in between', async () => {
+      const ids: string[] = [];
+      for (let i = 0; i < 4; i++) ids.push(await completed());
+      for (let i = 0; i < 3; i++) ids.push(await uploading());
+      stores.advance(DAY);
+      const young = await uploading();
+      const left: number[] = [];
+      for (let more = true; more; ) {
+        more = await store.expire({ limit: 3 });
+        left.push(7 - ((await other.countByState()).expired ?? 0));
+      }
+      assert.deepEqual(left, [4, 1, 0]);
+      for (const id of ids) assert.equal(await stateOf(id), 'expired');
+      assert.equal(await stateOf(young), 'uploading');
+      stores.advance(DAY - 1);
+      await store.delete(young, 'somebody');
+      stores.advance(1);
+      while (await store.expire({ limit: 3 }));
+      assert.deepEqual(await store.countByState(), {}, 'tombstones go in batches too');
     });
 
     describe('deleting', () => {

@@ -236,6 +236,28 @@ describe('S3', () => {
     proxy.close();
   });
 
+  test('every page of a slow list has its own budget, longer than that of an answer', async () => {
+    const shared = await options({ answerMs: 1_000, longMs: LONG_TIMEOUT_MS, pageSize: 1 });
+    const direct = new S3BlobStore({ ...shared, answerMs: LONG_TIMEOUT_MS });
+    for (const group of ['g1', 'g2']) await direct.write(group, '1', from(randomBytes(10)));
+    const { port } = new URL(server.endpoint);
+    const proxy = createServer((client) => {
+      const store = connect(Number(port), '127.0.0.1');
+      client.pipe(store);
+      store.on('data', (chunk) => setTimeout(() => client.write(chunk), 1_500));
+      for (const socket of [client, store]) socket.on('error', () => undefined);
+      client.on('close', () => store.destroy());
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const slow = new S3BlobStore({ ...shared, endpoint });
+    assert.deepEqual((await slow.groups()).sort(), ['g1', 'g2']);
+    await assert.rejects(slow.erase('g1', '1'), StoreUnavailableError);
+    slow.close();
+    direct.close();
+    proxy.close();
+  });
+
   test('problems are reported clearly and in time', async () => {
     const good = await options({ answerMs: SHORT_TIMEOUT_MS });
     const cases: [Partial<S3Options>, RegExp][] = [

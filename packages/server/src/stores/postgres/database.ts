@@ -1,45 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { ANSWER_MS, fromPostgres, isConflict, isServerError, StoreUnavailableError } from '../errors.ts';
+import { type Budgets, budgetOf, type CallKind } from '../budgets.ts';
+import { fromPostgres, isConflict, isServerError, StoreUnavailableError } from '../errors.ts';
 import { PARAMETER, type Query, type SqlDatabase, type SqlValue } from '../sql/database.ts';
 import { POSTGRES } from './dialect.ts';
 
 /** The server gives up a little earlier than we do, so that a call reported as failed does not happen afterwards. */
 const EARLIER_MS = 100;
-const CONNECTIONS = 10;
+/** Calls of one kind never wait for a connection that the other kind uses. */
+const CONNECTIONS = { answer: 10, long: 4 };
 const CLOSE_MS = 2_000;
 const RETRY_PAUSE_MS = 20;
 
 /** The clock of the database, which all processes share. */
 const DATABASE_TIME = '(extract(epoch FROM now()) * 1000)::bigint';
 
-export interface PostgresOptions {
+export interface PostgresOptions extends Budgets {
   readonly url: string;
   /** Tests bring their own clock. */
   readonly now?: (() => number) | undefined;
-  /** Longer in tests that are not about it. */
-  readonly answerMs?: number | undefined;
 }
 
 /**
- * A pool of connections. Each call ends within a second or with StoreUnavailableError. A failed connection is not reused;
+ * A pool of connections. Each call ends within its budget or with StoreUnavailableError. A failed connection is not reused;
  * the next call opens another, so that the stores recover with the database.
  */
 export class PostgresDatabase implements SqlDatabase {
   readonly dialect = POSTGRES;
   readonly #pool: pg.Pool;
   readonly #options: PostgresOptions;
-  readonly #answerMs: number;
+  readonly #budgetMs: number;
+  readonly #long: PostgresDatabase | undefined;
   #lastUnavailable = Number.NEGATIVE_INFINITY;
 
-  constructor(options: PostgresOptions) {
+  constructor(options: PostgresOptions, kind: CallKind = 'answer') {
     this.#options = options;
-    this.#answerMs = options.answerMs ?? ANSWER_MS;
+    this.#budgetMs = budgetOf(kind, options);
+    this.#long = kind === 'answer' ? new PostgresDatabase(options, 'long') : undefined;
     this.#pool = new pg.Pool({
       ...connectionOptions(options.url),
-      max: CONNECTIONS,
-      connectionTimeoutMillis: this.#answerMs,
-      statement_timeout: this.#answerMs - EARLIER_MS,
+      max: CONNECTIONS[kind],
+      connectionTimeoutMillis: this.#budgetMs,
+      statement_timeout: this.#budgetMs - EARLIER_MS,
     });
     // An idle connection broke; the pool has already dropped it.
     this.#pool.on('error', () => undefined);
@@ -65,14 +67,19 @@ export class PostgresDatabase implements SqlDatabase {
     });
   }
 
+  within(kind: CallKind): PostgresDatabase {
+    return kind === 'long' && this.#long !== undefined ? this.#long : this;
+  }
+
   async close(): Promise<void> {
     if (this.#pool.ending) return;
+    await this.#long?.close();
     // A connection that hangs never closes.
     await Promise.race([this.#pool.end(), sleep(CLOSE_MS, undefined, { ref: false })]);
   }
 
   async #use<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const deadline = performance.now() + this.#answerMs;
+    const deadline = performance.now() + this.#budgetMs;
     for (;;) {
       try {
         return await this.#once(work, deadline);

@@ -10,6 +10,8 @@ import { migratePostgres } from './migrate.ts';
 
 const CONNECT_MS = 5_000;
 const ROWS_AT_ONCE = 500;
+/** These have up to a few hundred kB each. */
+const CHUNKS_AT_ONCE = 10;
 
 export interface Moved {
   readonly keys: number;
@@ -48,6 +50,8 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
     };
     const results = `SELECT results.* FROM results JOIN requests ON id = request_id WHERE ${FINISHED}`;
     await copy(client, 'results', embedded.prepare(results).iterate({ now }));
+    const chunks = `SELECT result_chunks.* FROM result_chunks JOIN requests ON id = request_id WHERE ${FINISHED}`;
+    await copy(client, 'result_chunks', embedded.prepare(chunks).iterate({ now }), CHUNKS_AT_ONCE);
     // URLs signed with it stay valid.
     const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
     if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);
@@ -62,14 +66,19 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
 }
 
 /** Returns how many rows are new. */
-async function copy(client: pg.Client, table: string, rows: Iterable<Row>): Promise<number> {
+async function copy(
+  client: pg.Client,
+  table: string,
+  rows: Iterable<Row>,
+  rowsAtOnce = ROWS_AT_ONCE,
+): Promise<number> {
   const { rows: found } = await client.query<{ name: string }>(
     `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'undertone' AND table_name = $1`,
     [table],
   );
   const known = found.map(({ name }) => name);
   let copied = 0;
-  for (const batch of batches(rows)) {
+  for (const batch of batches(rows, rowsAtOnce)) {
     const columns = Object.keys(batch[0] ?? {}).filter((name) => known.includes(name));
     const { rowCount } = await client.query(
       `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table}, $1)
@@ -81,11 +90,11 @@ async function copy(client: pg.Client, table: string, rows: Iterable<Row>): Prom
   return copied;
 }
 
-function* batches(rows: Iterable<Row>): Generator<Row[]> {
+function* batches(rows: Iterable<Row>, rowsAtOnce: number): Generator<Row[]> {
   let batch: Row[] = [];
   for (const row of rows) {
     batch.push(Object.fromEntries(Object.entries(row).map(([name, value]) => [name, asPostgres(value)])));
-    if (batch.length < ROWS_AT_ONCE) continue;
+    if (batch.length < rowsAtOnce) continue;
     yield batch;
     batch = [];
   }

@@ -25,7 +25,8 @@ import {
   type WriteOptions,
   type WrittenBlob,
 } from '../blobs.ts';
-import { ANSWER_MS, fromS3, StoreUnavailableError } from '../errors.ts';
+import { type Budgets, budgetOf } from '../budgets.ts';
+import { fromS3, StoreUnavailableError } from '../errors.ts';
 import { s3PutSigner } from './presign.ts';
 import { S3Writer } from './writer.ts';
 
@@ -41,7 +42,7 @@ const CHUNKS_PER_TURN = 64;
 /** S3's maximum for listing and deleting. */
 const PAGE_SIZE = 1_000;
 
-export interface S3Options {
+export interface S3Options extends Budgets {
   readonly bucket: string;
   /** Keys are `PREFIXgroup/name`. Everything under the prefix belongs to this installation. */
   readonly prefix: string;
@@ -53,8 +54,6 @@ export interface S3Options {
   /** `auto`: virtual hosts at AWS, paths elsewhere. */
   readonly addressing: 'auto' | 'path' | 'virtual';
   readonly now?: (() => number) | undefined;
-  /** Longer in tests that are not about it. */
-  readonly answerMs?: number | undefined;
   /** Smaller in tests. */
   readonly pageSize?: number;
 }
@@ -63,21 +62,31 @@ export interface S3Options {
 export class S3BlobStore implements BlobStore {
   readonly uploadOrigin: string;
   readonly #client: S3Client;
+  /** For lists, where the first byte may take long. */
+  readonly #lister: S3Client;
   readonly #options: S3Options;
   readonly #pageSize: number;
   readonly #answerMs: number;
+  readonly #longMs: number;
 
   constructor(options: S3Options) {
     this.#options = options;
     this.uploadOrigin = publicUrl(options, '').origin;
     this.#pageSize = options.pageSize ?? PAGE_SIZE;
-    this.#answerMs = options.answerMs ?? ANSWER_MS;
-    this.#client = new S3Client({
+    this.#answerMs = budgetOf('answer', options);
+    this.#longMs = budgetOf('long', options);
+    this.#client = this.#connect(IDLE_MS);
+    this.#lister = this.#connect(this.#longMs);
+  }
+
+  #connect(socketTimeout: number): S3Client {
+    const options = this.#options;
+    return new S3Client({
       region: options.region,
       ...(options.endpoint !== '' && { endpoint: options.endpoint }),
       forcePathStyle: usesPaths(options),
       maxAttempts: 2,
-      requestHandler: { connectionTimeout: this.#answerMs, socketTimeout: IDLE_MS },
+      requestHandler: { connectionTimeout: this.#answerMs, socketTimeout },
       // Not every S3 supports the newer checksums.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
@@ -180,7 +189,7 @@ export class S3BlobStore implements BlobStore {
         Bucket: this.#options.bucket,
         Delete: { Objects, Quiet: true },
       });
-      const { Errors = [] } = await this.#guard(() => this.#client.send(command, within(IDLE_MS)));
+      const { Errors = [] } = await this.#guard(() => this.#client.send(command, within(this.#longMs)));
       if (Errors[0])
         throw new StoreUnavailableError(`its object store did not delete everything: ${Errors[0].Code}`);
     }
@@ -216,6 +225,7 @@ export class S3BlobStore implements BlobStore {
 
   close(): void {
     this.#client.destroy();
+    this.#lister.destroy();
   }
 
   #key(group: string, name: string): string {
@@ -242,7 +252,8 @@ export class S3BlobStore implements BlobStore {
         MaxKeys: this.#pageSize,
         ContinuationToken: token,
       });
-      const page = await this.#guard(() => this.#client.send(command, within(this.#answerMs)));
+      // Each page has its own budget, so that any number of them can be listed.
+      const page = await this.#guard(() => this.#lister.send(command, within(this.#longMs)));
       yield page;
       token = page.NextContinuationToken;
     } while (token !== undefined && token !== '');

@@ -1,3 +1,5 @@
+import type { CallKind } from '../budgets.ts';
+
 export type SqlValue = string | number | boolean | null | Uint8Array | readonly string[];
 export type Values = Readonly<Record<string, SqlValue>>;
 
@@ -12,6 +14,8 @@ export interface SqlDatabase {
   readonly query: Query;
   /** All or nothing. `work` may run again after a conflict with another transaction, so it changes nothing else. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  /** The same database for calls of this kind. */
+  within(kind: CallKind): SqlDatabase;
   close(): Promise<void>;
 }
 

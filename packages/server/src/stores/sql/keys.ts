@@ -1,7 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeyLookup, KeyRecord, KeyStore } from '../contracts.ts';
-import type { SqlDatabase } from './database.ts';
-import { tombstoneRequests } from './request-row.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import type { SqlDatabase, Values } from './database.ts';
+import { BATCH_ROWS, tombstoneRequests } from './request-row.ts';
 
 interface KeyRow {
   id: string;
@@ -24,6 +26,9 @@ const FORMAT = /^ut_([0-9a-f]{12})_[\w-]{43}$/;
 const NO_HASH = Buffer.alloc(32);
 
 const ACTIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)';
+
+/** Between two batches. */
+const PAUSE_MS = 10;
 
 export class SqlKeyStore implements KeyStore {
   readonly #database: SqlDatabase;
@@ -86,25 +91,48 @@ export class SqlKeyStore implements KeyStore {
     return rows.map(toRecord);
   }
 
-  revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }> {
-    const { dialect } = this.#database;
-    return this.#database.transaction(async (query) => {
+  async revoke(
+    idOrName: string,
+    { batchRows = BATCH_ROWS }: { batchRows?: number } = {},
+  ): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }> {
+    const { forUpdate } = this.#database.dialect;
+    const answer = await this.#database.transaction(async (query) => {
       const find = (where: string) =>
-        query<{ id: string }>(`SELECT id FROM keys WHERE ${where} ORDER BY id ${dialect.forUpdate}`, {
-          idOrName,
-        });
+        query<{ id: string }>(`SELECT id FROM keys WHERE ${where} ORDER BY id ${forUpdate}`, { idOrName });
       const byId = await find('id = :idOrName AND revoked_at IS NULL');
       const [found, another] = byId.length > 0 ? byId : await find(`name = :idOrName AND ${ACTIVE}`);
-      if (found === undefined) return { why: 'unknown' };
-      if (another !== undefined) return { why: 'ambiguous' };
+      if (found === undefined) return { why: 'unknown' as const };
+      if (another !== undefined) return { why: 'ambiguous' as const };
       const { id } = found;
-      const where = `owner = :id AND state IN ('uploading', 'queued', 'processing')`;
-      await tombstoneRequests(query, dialect, { state: 'deleted', where, values: { id } });
       const [row] = await query<KeyRow>('UPDATE keys SET revoked_at = :now WHERE id = :id RETURNING *', {
         id,
       });
       return { revoked: toRecord(row as KeyRow) };
     });
+    if ('revoked' in answer) await this.#deleteUnfinished(answer.revoked.id, batchRows);
+    return answer;
+  }
+
+  /** Oldest first, along an index: no batch reads again what the one before it has deleted. */
+  async #deleteUnfinished(owner: string, limit: number): Promise<void> {
+    const { dialect } = this.#database;
+    const where = `owner = :owner AND state IN ('uploading', 'queued', 'processing')
+      AND (created_at, id) > (CAST(:afterTime AS bigint), :afterId)`;
+    const tail = `ORDER BY created_at, id LIMIT :limit ${dialect.forUpdate}`;
+    let after: { created_at: number; id: string } | undefined = { created_at: -1, id: '' };
+    while (after !== undefined) {
+      const values: Values = { owner, afterTime: after.created_at, afterId: after.id, limit };
+      const batch: { created_at: number; id: string }[] = await this.#database
+        .transaction((query) => tombstoneRequests(query, dialect, { state: 'deleted', where, values, tail }))
+        .catch((cause: unknown) => {
+          if (!(cause instanceof StoreUnavailableError)) throw cause;
+          const detail = `${cause.reason}; the key is revoked, but some of its unfinished requests remain until they expire`;
+          throw new StoreUnavailableError(detail, { cause });
+        });
+      after = batch.length < limit ? undefined : batch.at(-1);
+      // Other processes that wait for SQLite's lock get it now.
+      if (after !== undefined) await sleep(PAUSE_MS);
+    }
   }
 
   async isEmpty(): Promise<boolean> {

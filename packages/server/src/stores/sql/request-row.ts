@@ -80,23 +80,39 @@ const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mi
   part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL, idempotency_query = NULL,
   queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
 
-/** Part of a transaction: erases requests down to id, owner and times, and notifies the workers that hold them. */
+/** Rows that one transaction changes: few enough that other calls do not wait for it. */
+export const BATCH_ROWS = 200;
+
+interface TombstoneOptions {
+  readonly state: 'expired' | 'deleted';
+  readonly where: string;
+  readonly values?: Values;
+  /** Ends the SELECT: order, limit and lock. All of them, in no order, by default. */
+  readonly tail?: string;
+}
+
+/**
+ * Part of a transaction: erases requests down to id, owner and times, and notifies the workers that hold them. Returns
+ * those that it erased.
+ */
 export async function tombstoneRequests(
   query: Query,
   { forUpdate, isOneOf, notify }: Dialect,
-  { state, where, values = {} }: { state: 'expired' | 'deleted'; where: string; values?: Values },
-): Promise<void> {
-  const found = await query<{ id: string; state: string }>(
-    `SELECT id, state FROM requests WHERE ${where} ORDER BY id ${forUpdate}`,
+  { state, where, values = {}, tail = forUpdate }: TombstoneOptions,
+): Promise<Pick<RequestRow, 'id' | 'state' | 'created_at'>[]> {
+  const found = await query<Pick<RequestRow, 'id' | 'state' | 'created_at'>>(
+    `SELECT id, state, created_at FROM requests WHERE ${where} ${tail}`,
     values,
   );
-  if (found.length === 0) return;
+  if (found.length === 0) return found;
   const ids = found.map(({ id }) => id);
-  for (const table of ['parts', 'results', 'webhooks']) {
+  for (const table of ['parts', 'results', 'result_chunks', 'webhooks']) {
     await query(`DELETE FROM ${table} WHERE ${isOneOf('request_id', 'ids')}`, { ids });
   }
   await query(`UPDATE requests SET state = :state, ${ERASED} WHERE ${isOneOf('id', 'ids')}`, { ids, state });
   const held = found.filter((request) => request.state === 'processing').map(({ id }) => id);
-  if (held.length === 0) return;
-  await query(`SELECT ${notify(`'over ' || id`)} FROM requests WHERE ${isOneOf('id', 'held')}`, { held });
+  if (held.length > 0) {
+    await query(`SELECT ${notify(`'over ' || id`)} FROM requests WHERE ${isOneOf('id', 'held')}`, { held });
+  }
+  return found;
 }

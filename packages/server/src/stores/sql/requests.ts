@@ -15,12 +15,15 @@ import {
   type Part,
   type RequestStore,
   type RequeueOptions,
+  type ResultChunk,
+  type ResultForm,
   type StorageLimits,
   type StorageUsage,
 } from '../contracts.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Dialect, SqlDatabase, Values } from './database.ts';
 import {
+  BATCH_ROWS,
   INSERT_REQUEST,
   newRequestValues,
   type RequestRow,
@@ -31,6 +34,7 @@ import {
   VISIBLE,
   type VisibleRow,
 } from './request-row.ts';
+import { deleteExpiredChunks, deleteOtherChunks, insertChunk, readChunk } from './result-chunks.ts';
 
 /** Only the holder of the lease, and only until the request expires. */
 const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
@@ -289,10 +293,19 @@ export class SqlRequestStore implements RequestStore {
     return (await this.#database.query(update, values)).length > 0;
   }
 
+  addResultChunk(id: string, lease: string, chunk: ResultChunk): Promise<boolean> {
+    return insertChunk(this.#database.query, HELD, id, lease, chunk);
+  }
+
+  resultChunk(id: string, form: ResultForm, number: number): Promise<string | null> {
+    return readChunk(this.#database.query, id, form, number);
+  }
+
   finish(id: string, lease: string, outcome: Outcome, durationSeconds?: number): Promise<boolean> {
     const result = 'result' in outcome ? outcome.result : null;
     const failure = 'failure' in outcome ? JSON.stringify(outcome.failure) : null;
-    const state = result === null ? 'failed' : 'completed';
+    const chunks = 'chunked' in outcome ? lease : null;
+    const state = failure === null ? 'completed' : 'failed';
     return this.#database.transaction(async (query) => {
       const [request] = await query<Pick<RequestRow, 'webhook_url'>>(
         `UPDATE requests SET state = :state, progress = 1, duration_seconds = :seconds, queued_at = NULL, lease = NULL,
@@ -301,11 +314,11 @@ export class SqlRequestStore implements RequestStore {
         { id, lease, state, seconds: durationSeconds ?? null },
       );
       if (request === undefined) return false;
-      await query('INSERT INTO results (request_id, result, failure) VALUES (:id, :result, :failure)', {
-        id,
-        result,
-        failure,
-      });
+      await query(
+        'INSERT INTO results (request_id, result, failure, chunks) VALUES (:id, :result, :failure, :chunks)',
+        { id, result, failure, chunks },
+      );
+      await deleteOtherChunks(query, id, lease);
       if (request.webhook_url !== null) {
         const webhook =
           'INSERT INTO webhooks (id, request_id, created_at, due_at) VALUES (:webhook, :id, :now, :now)';
@@ -316,12 +329,17 @@ export class SqlRequestStore implements RequestStore {
   }
 
   async outcome(id: string): Promise<Outcome | null> {
-    const [row] = await this.#database.query<{ result: string | null; failure: string | null }>(
-      `SELECT result, failure FROM results JOIN requests ON id = request_id
+    const [row] = await this.#database.query<{
+      result: string | null;
+      failure: string | null;
+      chunks: string | null;
+    }>(
+      `SELECT result, failure, chunks FROM results JOIN requests ON id = request_id
        WHERE request_id = :id AND expires_at > :now`,
       { id },
     );
     if (row === undefined) return null;
+    if (row.chunks !== null) return { chunked: true };
     if (row.result !== null) return { result: row.result };
     return { failure: JSON.parse(row.failure ?? '') as Failure };
   }
@@ -347,18 +365,35 @@ export class SqlRequestStore implements RequestStore {
     });
   }
 
-  async expire(): Promise<void> {
-    await this.#database.transaction(async (query) => {
-      // Every state is named, so that the index on state and expiry is used.
-      const expired = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`;
-      const interrupted = `state = 'uploading' AND lease_until < :now`;
-      await tombstoneRequests(query, this.#dialect, { state: 'expired', where: expired });
-      await tombstoneRequests(query, this.#dialect, { state: 'deleted', where: interrupted });
-      await query(
-        `DELETE FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= ${TOMBSTONE_CUTOFF}`,
+  async expire({ limit = BATCH_ROWS }: { limit?: number } = {}): Promise<boolean> {
+    const { skipLocked, isOneOf, afterExpire } = this.#dialect;
+    // Not ordered, which would sort all of them for every batch. Another process may be sweeping: it has the rows it locked.
+    const tail = `LIMIT :limit ${skipLocked('requests')}`;
+    const tombstone = (state: 'expired' | 'deleted', where: string) =>
+      this.#database.transaction(
+        async (query) =>
+          (await tombstoneRequests(query, this.#dialect, { state, where, values: { limit }, tail })).length,
       );
+    // Every state is named, so that the index on state and expiry is used.
+    const past = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`;
+    const chunks = await this.#database.transaction((query) =>
+      deleteExpiredChunks(query, this.#dialect, past),
+    );
+    if (chunks) return true;
+    const expired = await tombstone('expired', past);
+    const interrupted = await tombstone('deleted', `state = 'uploading' AND lease_until < :now`);
+    const removed = await this.#database.transaction(async (query) => {
+      const rows = await query<{ id: string }>(
+        `SELECT id FROM requests WHERE state IN ('expired', 'deleted') AND expires_at <= ${TOMBSTONE_CUTOFF} ${tail}`,
+        { limit },
+      );
+      const ids = rows.map(({ id }) => id);
+      await query(`DELETE FROM requests WHERE ${isOneOf('id', 'ids')}`, { ids });
+      return ids.length;
     });
-    await this.#database.query(this.#dialect.afterExpire);
+    const more = Math.max(expired, interrupted, removed) >= limit;
+    if (!more) await this.#database.query(afterExpire);
+    return more;
   }
 
   async needingBlobs(ids: readonly string[]): Promise<string[]> {

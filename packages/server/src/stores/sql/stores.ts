@@ -1,3 +1,4 @@
+import { kindOf } from '../budgets.ts';
 import type { SqlStores } from '../contracts.ts';
 import type { SqlDatabase } from './database.ts';
 import { SqlKeyStore } from './keys.ts';
@@ -6,9 +7,21 @@ import { SqlWebhookStore } from './webhooks.ts';
 
 export function storesOn(database: SqlDatabase): SqlStores {
   return {
-    requests: new SqlRequestStore(database),
-    keys: new SqlKeyStore(database),
-    webhooks: new SqlWebhookStore(database),
+    requests: byKind('requests', database, (within) => new SqlRequestStore(within)),
+    keys: byKind('keys', database, (within) => new SqlKeyStore(within)),
+    webhooks: byKind('webhooks', database, (within) => new SqlWebhookStore(within)),
     close: () => database.close(),
   };
+}
+
+/** A store whose methods have the budget of their kind. */
+function byKind<T extends object>(name: string, database: SqlDatabase, make: (within: SqlDatabase) => T): T {
+  const stores = { answer: make(database), long: make(database.within('long')) };
+  return new Proxy(stores.answer, {
+    get: (_, method) => {
+      const store = stores[kindOf(name, String(method))];
+      const found: unknown = Reflect.get(store, method);
+      return typeof found === 'function' ? found.bind(store) : found;
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { type Budgets, budgetOf } from '../budgets.ts';
 import type { SqlStores } from '../contracts.ts';
-import { ANSWER_MS } from '../errors.ts';
 import { PARAMETER, type Query, type SqlDatabase, type SqlValue, type Values } from '../sql/database.ts';
 import { storesOn } from '../sql/stores.ts';
 import { SQLITE } from './dialect.ts';
@@ -9,11 +9,9 @@ import { openDatabase, retryWhileBusy } from './open.ts';
 /** Share of the answer time for retries; the rest is for the last attempt itself. */
 const RETRY_SHARE = 0.85;
 
-export interface SqliteOptions {
+export interface SqliteOptions extends Budgets {
   readonly dataDir: string;
   readonly now?: () => number;
-  /** Longer in tests that are not about it. */
-  readonly answerMs?: number | undefined;
 }
 
 /** The stores on the calling thread: for the command line, tests, and the store thread. */
@@ -39,10 +37,15 @@ class SqliteDatabase implements SqlDatabase {
   readonly #statements = new Map<string, Statement>();
   #lastCall: Promise<unknown> = Promise.resolve();
 
-  constructor(connection: DatabaseSync, { now = Date.now, answerMs = ANSWER_MS }: SqliteOptions) {
+  constructor(connection: DatabaseSync, { now = Date.now, ...budgets }: SqliteOptions) {
     this.#connection = connection;
     this.#now = now;
-    this.#retryMs = answerMs * RETRY_SHARE;
+    this.#retryMs = budgetOf('answer', budgets) * RETRY_SHARE;
+  }
+
+  /** A statement takes as long as it takes. Only the wait for another process's lock is limited, for every kind alike. */
+  within(): SqlDatabase {
+    return this;
   }
 
   readonly query: Query = <Row>(sql: string, values?: Values) =>

@@ -30,7 +30,7 @@ export interface SentError {
 
 await serve(parentPort as MessagePort, workerData);
 
-async function serve(port: MessagePort, { dataDir, answerMs }: SqliteOptions): Promise<void> {
+async function serve(port: MessagePort, { dataDir, answerMs, longMs }: SqliteOptions): Promise<void> {
   async function answer<T>(id: number, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const value = await work();
@@ -41,7 +41,7 @@ async function serve(port: MessagePort, { dataDir, answerMs }: SqliteOptions): P
       return undefined;
     }
   }
-  const stores = await answer(0, () => openSqliteStores({ dataDir, answerMs }));
+  const stores = await answer(0, () => openSqliteStores({ dataDir, answerMs, longMs }));
   if (stores === undefined) return;
   port.on('message', (call: Call | 'close') => {
     if (call !== 'close') return void answer(call.id, () => run(stores, call));

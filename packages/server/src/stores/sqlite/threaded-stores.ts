@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { budgetOf, kindOf } from '../budgets.ts';
 import type { Claim, SqlStores } from '../contracts.ts';
-import { ANSWER_MS, StoreUnavailableError } from '../errors.ts';
+import { StoreUnavailableError } from '../errors.ts';
 import type { SqliteOptions } from './database.ts';
 import type { Answer, Call, SentError } from './thread.ts';
 
@@ -10,7 +11,7 @@ const FIRST_RESTART_MS = 50;
 const LONGEST_RESTART_MS = 5_000;
 const CLOSE_MS = 2_000;
 
-type ThreadData = Pick<SqliteOptions, 'dataDir' | 'answerMs'>;
+type ThreadData = Pick<SqliteOptions, 'dataDir' | 'answerMs' | 'longMs'>;
 
 export interface ThreadedStoresOptions extends ThreadData {
   /** For the log: why the thread stopped or could not restart. It is restarted. */
@@ -52,8 +53,8 @@ class StoreThread {
   }
 
   async start(): Promise<void> {
-    const { dataDir, answerMs, startThread = startStoreThread } = this.#options;
-    const worker = startThread({ dataDir, answerMs });
+    const { dataDir, answerMs, longMs, startThread = startStoreThread } = this.#options;
+    const worker = startThread({ dataDir, answerMs, longMs });
     this.#worker = worker;
     let started = false;
     let why = new Error('The store thread has stopped.');
@@ -108,8 +109,8 @@ class StoreThread {
     return new Promise((resolve, reject) => {
       if (this.#worker === undefined) throw new StoreUnavailableError('its database is being reopened');
       const id = ++this.#lastId;
-      const { answerMs = ANSWER_MS } = this.#options;
-      const deadline = process.hrtime.bigint() + BigInt(answerMs) * 1_000_000n;
+      const budgetMs = budgetOf(kindOf(store, method), this.#options);
+      const deadline = process.hrtime.bigint() + BigInt(budgetMs) * 1_000_000n;
       this.#worker.postMessage({ id, store, method, args, deadline } satisfies Call);
       const claims = store === 'requests' && method === 'claim';
       const pending: Pending = { claims, resolve, reject };
@@ -119,7 +120,7 @@ class StoreThread {
         reject(new StoreUnavailableError('its disk answers too slowly'));
       };
       // One turn of the event loop later: the answer may have arrived while this thread was busy.
-      pending.timer = setTimeout(() => setImmediate(timeOut), answerMs);
+      pending.timer = setTimeout(() => setImmediate(timeOut), budgetMs);
     });
   }
 
