@@ -42,8 +42,8 @@ const CSS = readFileSync(new URL('./docs-page.css', import.meta.url), 'utf8');
 
 /**
  * One page that loads nothing from other hosts and is readable without its script (packages/playground/src/docs.ts), which
- * lets readers try operations. Problems link to its error table. A viewer such as Scalar adds 3.6 MB, inline styles and
- * requests to its vendor's hosts.
+ * lets readers try operations. Problems link to its error table. Scalar would add 3.6 MB of
+ * script and inline styles, and shows nothing without script; Swagger UI shows no code samples.
  */
 export function renderDocs(document: object): { html: string; contentSecurityPolicy: string } {
   const { info, paths, components, tags } = document as {
