@@ -62,7 +62,7 @@ export function readWav(file: Uint8Array): { format: PcmFormat; data: Uint8Array
   if (step.value === null) return null;
   const { format, dataBytes } = step.value;
   const end = at + (dataBytes ?? Infinity);
-  const isOpen = hasUncountedSamples(file.subarray(end, end + tailBytes(format)), step.value);
+  const isOpen = hasUncountedSamples(file.subarray(end, end + TAIL_BYTES), step.value);
   return { format, data: file.subarray(at, isOpen ? file.length : end) };
 }
 
@@ -87,7 +87,7 @@ export async function* readSound(reader: ByteReader, header: WavHeader): AsyncGe
       if (bytes === null) return;
       left -= bytes.length;
       yield bytes;
-      if (left === 0 && hasUncountedSamples(await reader.peek(tailBytes(header.format)), header)) {
+      if (left === 0 && hasUncountedSamples(await reader.peek(TAIL_BYTES), header)) {
         left = Infinity;
       }
     }
@@ -196,23 +196,38 @@ function dataSize(size: number, sizeFromDs64: number | null): number | null {
 }
 
 /** Bytes after the stated end that `hasUncountedSamples` looks at. */
-function tailBytes({ frameBytes }: PcmFormat): number {
-  return frameBytes + 4;
-}
+const TAIL_BYTES = 65_536;
 
 /**
  * A crashed recorder may leave an outdated size in the header. Bytes after the stated end are samples, unless they are
- * another chunk, a tag or padding.
+ * another chunk, a tag, or padding up to the end of the file.
  */
 function hasUncountedSamples(tail: Uint8Array, { format, dataBytes }: WavHeader): boolean {
-  if (tail.length < tailBytes(format)) return false;
+  if (tail.length < format.frameBytes + 4) return false;
+  const firstSet = tail.findIndex((byte) => byte !== 0);
+  // Nobody pads that much: a recording that is silent for a moment.
+  if (firstSet === -1) return tail.length === TAIL_BYTES;
   const padding = (dataBytes ?? 0) % 2;
-  return !isName(tail, 0) && !isName(tail, padding) && tail.some((byte) => byte !== 0);
+  return ![0, padding, firstSet].some((at) => isTag(tail, at) || isChunk(tail, at));
 }
 
-/** Chunk names have four printable characters, tags (`ID3`, `TAG`) at least three. */
+function isTag(bytes: Uint8Array, at: number): boolean {
+  return /^(ID3|TAG|APETAGEX|LYRICSBEGIN)/.test(ascii(bytes, at, at + 11));
+}
+
+const KNOWN_CHUNKS =
+  'LIST,fact,cue ,smpl,inst,bext,iXML,id3 ,ID3 ,PEAK,plst,JUNK,junk,PAD ,FLLR,DISP,acid,cart,axml,chna,_PMX,levl,umid';
+
+/** Four printable characters are also common samples. Of an unknown chunk, the size must lead to the next one or to the end. */
+function isChunk(bytes: Uint8Array, at: number): boolean {
+  if (at + 8 > bytes.length || !isName(bytes, at)) return false;
+  if (KNOWN_CHUNKS.split(',').includes(ascii(bytes, at, at + 4))) return true;
+  const end = at + 8 + uint32(bytes, at + 4);
+  return [end, end + 1].some((next) => next === bytes.length || isName(bytes, next));
+}
+
 function isName(bytes: Uint8Array, at: number): boolean {
-  return bytes.subarray(at, at + 3).every((byte) => byte >= 0x20 && byte < 0x7f);
+  return at + 4 <= bytes.length && bytes.subarray(at, at + 4).every((byte) => byte >= 0x20 && byte < 0x7f);
 }
 
 function unreadable(reason: string): AudioError {

@@ -143,6 +143,38 @@ describe('a WAV file', () => {
     }
   });
 
+  it('is read to its end if its data size is outdated, whatever samples come next', async () => {
+    const readable = Buffer.from('abc you can read this as text, and it could be the name of a chunk');
+    const samples = fc.oneof(
+      fc.integer({ min: 8, max: 3_000 }).map((bytes) => Buffer.alloc(bytes)),
+      fc.integer({ min: 0, max: 40 }).map((at) => readable.subarray(at)),
+      fc.uint8Array({ minLength: 8, maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    );
+    const whole = writeWav(tone, at16k);
+    const loud = whole.subarray(44 + 100, 44 + 100 + 4_000);
+    await fc.assert(
+      fc.asyncProperty(samples, fc.integer({ min: 1, max: 3_000 }), async (next, stated) => {
+        const even = next.subarray(0, next.length & ~1);
+        const data = Buffer.concat([loud.subarray(0, stated & ~1), even, loud]);
+        const wav = Buffer.concat([whole.subarray(0, 44), data]);
+        wav.writeUInt32LE(Math.max(2, stated & ~1), 40);
+        assert.equal((await read(wav)).length, data.length / 2);
+      }),
+    );
+  });
+
+  it('does not read a chunk with any name after the stated end as sound', async () => {
+    const name = fc.stringMatching(/^[ -~]{4}$/);
+    const body = fc.uint8Array({ maxLength: 300 });
+    await fc.assert(
+      fc.asyncProperty(name, body, fc.boolean(), async (id, bytes, another) => {
+        const tail = [chunk(id, bytes), ...(another ? [chunk('note', Buffer.from('more'))] : [])];
+        const wav = Buffer.concat([writeWav(tone, at16k), ...tail]);
+        assert.equal((await read(wav)).length, tone.length);
+      }),
+    );
+  });
+
   it('may lack the padding of odd chunks', async () => {
     const wav = writeWav(tone, { ...at16k, before: [['note', Buffer.from('abc')]] });
     const unpadded = Buffer.concat([wav.subarray(0, 47), wav.subarray(48)]);
