@@ -145,6 +145,15 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
   const stores = await openStores(settings, { kind: 'thread', onThreadError });
   opened.defer(() => stores.close());
+  if (settings.databaseUrl && !settings.s3Bucket) {
+    const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
+    opened.defer(
+      await lockForOneProcess(settings.databaseUrl, (err) => {
+        logger.fatal({ err }, 'stopping');
+        process.kill(process.pid, 'SIGTERM');
+      }),
+    );
+  }
   const classifier = await Classifier.start({
     weights: settings.weights,
     queueLimit: settings.queueLimit,

@@ -123,6 +123,12 @@ export const SETTINGS = {
     'PostgreSQL for keys and requests, such as postgres://user:password@host/name; empty is a file in the data folder',
     databaseUrl,
   ),
+  singleProcess: setting(
+    'SERVICE_SINGLE_PROCESS',
+    'false',
+    'true allows PostgreSQL without a bucket: recordings stay in the data folder, and a second process is refused',
+    trueOrFalse,
+  ),
   s3Bucket: setting('SERVICE_S3_BUCKET', '', 'S3 bucket for recordings; empty is the data folder', bucket),
   s3Endpoint: setting('SERVICE_S3_ENDPOINT', '', 'URL of the S3 server, if it is not AWS', baseUrl),
   s3PublicEndpoint: setting(
@@ -201,11 +207,16 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
 
 const SECRET_SETTINGS = [SETTINGS.apiKey, SETTINGS.databaseUrl, SETTINGS.secret].map(({ env }) => env);
 
-function contradictions({ role, databaseUrl, s3Bucket, s3Endpoint, s3PublicEndpoint }: Settings): string[] {
+function contradictions(settings: Settings): string[] {
+  const { role, databaseUrl, singleProcess, s3Bucket, s3Endpoint, s3PublicEndpoint } = settings;
   const problems: string[] = [];
   if ((role === 'api' || role === 'worker') && !(databaseUrl && s3Bucket)) {
     problems.push(
       `SERVICE_ROLE=${role} needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET, which all processes share`,
+    );
+  } else if (databaseUrl && !s3Bucket && !singleProcess) {
+    problems.push(
+      'SERVICE_DATABASE_URL needs SERVICE_S3_BUCKET, so that every process can read the recordings; for one process alone, set SERVICE_SINGLE_PROCESS=true',
     );
   }
   if ((s3Endpoint || s3PublicEndpoint) && !s3Bucket) {

@@ -34,6 +34,7 @@ test('without any variable the defaults apply', () => {
     trustedProxies: [],
     role: 'all',
     databaseUrl: '',
+    singleProcess: false,
     s3Bucket: '',
     s3Endpoint: '',
     s3PublicEndpoint: '',
@@ -105,6 +106,10 @@ test('every invalid value is named, all at once', () => {
 
 test('roles need the settings that processes share', () => {
   const both = { SERVICE_DATABASE_URL: 'postgres://db/voice', SERVICE_S3_BUCKET: 'voices' };
+  const alone = { SERVICE_DATABASE_URL: both.SERVICE_DATABASE_URL };
+  assert.match(problemsOf(alone)[0] ?? '', /needs SERVICE_S3_BUCKET.*set SERVICE_SINGLE_PROCESS=true/);
+  assert.deepEqual(problemsOf({ ...alone, SERVICE_SINGLE_PROCESS: 'true' }), []);
+  assert.deepEqual(problemsOf(both), []);
   for (const SERVICE_ROLE of ['api', 'worker']) {
     const [problem] = problemsOf({ SERVICE_ROLE, SERVICE_DATABASE_URL: both.SERVICE_DATABASE_URL });
     assert.match(problem ?? '', /needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET/);
