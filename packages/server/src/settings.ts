@@ -207,16 +207,19 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
 
 const SECRET_SETTINGS = [SETTINGS.apiKey, SETTINGS.databaseUrl, SETTINGS.secret].map(({ env }) => env);
 
-function contradictions(settings: Settings): string[] {
-  const { role, databaseUrl, singleProcess, s3Bucket, s3Endpoint, s3PublicEndpoint } = settings;
+/** For the server alone: other commands work on a database without a bucket. */
+export function requireSharedRecordings({ databaseUrl, s3Bucket, singleProcess }: Settings): void {
+  if (databaseUrl === '' || s3Bucket !== '' || singleProcess) return;
+  throw new SettingsError([
+    'SERVICE_DATABASE_URL needs SERVICE_S3_BUCKET, so that every process can read the recordings; for one process alone, set SERVICE_SINGLE_PROCESS=true',
+  ]);
+}
+
+function contradictions({ role, databaseUrl, s3Bucket, s3Endpoint, s3PublicEndpoint }: Settings): string[] {
   const problems: string[] = [];
   if ((role === 'api' || role === 'worker') && !(databaseUrl && s3Bucket)) {
     problems.push(
       `SERVICE_ROLE=${role} needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET, which all processes share`,
-    );
-  } else if (databaseUrl && !s3Bucket && !singleProcess) {
-    problems.push(
-      'SERVICE_DATABASE_URL needs SERVICE_S3_BUCKET, so that every process can read the recordings; for one process alone, set SERVICE_SINGLE_PROCESS=true',
     );
   }
   if ((s3Endpoint || s3PublicEndpoint) && !s3Bucket) {

@@ -220,7 +220,7 @@ describe('PostgreSQL shared by several processes', () => {
     const lost: Error[] = [];
     const lock = () => lockForOneProcess(url, (error) => lost.push(error));
     const release = await lock();
-    await assert.rejects(lock(), /Another Undertone server uses this database/);
+    await assert.rejects(lock(), /another Undertone server uses this database/);
     const holder = `SELECT pid FROM pg_locks JOIN pg_database ON oid = database
       WHERE locktype = 'advisory' AND granted AND datname = current_database()`;
     const before = JSON.stringify(await cluster.query(holder, url));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { SettingsError } from '../../settings.ts';
 import { fromPostgres } from '../errors.ts';
 import { connectionOptions } from './database.ts';
 
@@ -8,8 +9,12 @@ const PROCESS_LOCK = 7_468_303;
 const CONNECT_MS = 5_000;
 const RECONNECT_MS = 1_000;
 
-export class SecondProcessError extends Error {
-  override readonly name = 'SecondProcessError';
+export class SecondProcessError extends SettingsError {
+  constructor() {
+    super([
+      'another Undertone server uses this database, and SERVICE_SINGLE_PROCESS=true allows one only; stop the other one, or set SERVICE_S3_BUCKET for both',
+    ]);
+  }
 }
 
 /**
@@ -57,7 +62,5 @@ async function lock(url: string): Promise<pg.Client> {
     throw fromPostgres(error);
   }
   await client.end();
-  throw new SecondProcessError(
-    'Another Undertone server uses this database, and SERVICE_SINGLE_PROCESS=true allows one only. Stop the other one, or set SERVICE_S3_BUCKET for both.',
-  );
+  throw new SecondProcessError();
 }
