@@ -13,7 +13,7 @@ import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
-import type { Settings } from './settings.ts';
+import { requireSharedRecordings, type Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
@@ -142,11 +142,21 @@ const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the models, wires them together and listens. */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+  requireSharedRecordings(settings);
   // Closed in reverse order if the start fails.
   await using opened = new AsyncDisposableStack();
   const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
   const stores = await openStores(settings, { kind: 'thread', onThreadError });
   opened.defer(() => stores.close());
+  if (settings.databaseUrl && !settings.s3Bucket) {
+    const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
+    opened.defer(
+      await lockForOneProcess(settings.databaseUrl, (err) => {
+        logger.fatal({ err }, 'stopping');
+        process.kill(process.pid, 'SIGTERM');
+      }),
+    );
+  }
   const classifier = await Classifier.start({
     weights: settings.weights,
     queueLimit: settings.queueLimit,

@@ -123,6 +123,12 @@ export const SETTINGS = {
     'PostgreSQL for keys and requests, such as postgres://user:password@host/name; empty is a file in the data folder',
     databaseUrl,
   ),
+  singleProcess: setting(
+    'SERVICE_SINGLE_PROCESS',
+    'false',
+    'true allows PostgreSQL without a bucket: recordings stay in the data folder, and a second process is refused',
+    trueOrFalse,
+  ),
   s3Bucket: setting('SERVICE_S3_BUCKET', '', 'S3 bucket for recordings; empty is the data folder', bucket),
   s3Endpoint: setting('SERVICE_S3_ENDPOINT', '', 'URL of the S3 server, if it is not AWS', baseUrl),
   s3PublicEndpoint: setting(
@@ -200,6 +206,14 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
 }
 
 const SECRET_SETTINGS = [SETTINGS.apiKey, SETTINGS.databaseUrl, SETTINGS.secret].map(({ env }) => env);
+
+/** For the server alone: other commands work on a database without a bucket. */
+export function requireSharedRecordings({ databaseUrl, s3Bucket, singleProcess }: Settings): void {
+  if (databaseUrl === '' || s3Bucket !== '' || singleProcess) return;
+  throw new SettingsError([
+    'SERVICE_DATABASE_URL needs SERVICE_S3_BUCKET, so that every process can read the recordings; for one process alone, set SERVICE_SINGLE_PROCESS=true',
+  ]);
+}
 
 function contradictions({ role, databaseUrl, s3Bucket, s3Endpoint, s3PublicEndpoint }: Settings): string[] {
   const problems: string[] = [];

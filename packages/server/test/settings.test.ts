@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
-import { unknownVariables } from '../src/settings.ts';
+import { requireSharedRecordings, unknownVariables } from '../src/settings.ts';
 
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {
@@ -34,6 +34,7 @@ test('without any variable the defaults apply', () => {
     trustedProxies: [],
     role: 'all',
     databaseUrl: '',
+    singleProcess: false,
     s3Bucket: '',
     s3Endpoint: '',
     s3PublicEndpoint: '',
@@ -105,6 +106,14 @@ test('every invalid value is named, all at once', () => {
 
 test('roles need the settings that processes share', () => {
   const both = { SERVICE_DATABASE_URL: 'postgres://db/voice', SERVICE_S3_BUCKET: 'voices' };
+  const alone = { SERVICE_DATABASE_URL: both.SERVICE_DATABASE_URL };
+  assert.throws(
+    () => requireSharedRecordings(readSettings(alone)),
+    /needs SERVICE_S3_BUCKET.*set SERVICE_SINGLE_PROCESS=true/,
+  );
+  for (const fine of [{}, both, { ...alone, SERVICE_SINGLE_PROCESS: 'true' }]) {
+    requireSharedRecordings(readSettings(fine));
+  }
   for (const SERVICE_ROLE of ['api', 'worker']) {
     const [problem] = problemsOf({ SERVICE_ROLE, SERVICE_DATABASE_URL: both.SERVICE_DATABASE_URL });
     assert.match(problem ?? '', /needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET/);

@@ -9,13 +9,15 @@ import {
   RequestId,
   SendQuery,
 } from '@undertone/contract/schemas';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { leaveBodiesUnread } from '../http/body.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services, TypedApp } from '../services.ts';
+import type { PartUrl } from '../stores/blobs.ts';
+import { nextSlice } from '../stores/slices.ts';
 import { requireWebhookUrl } from '../webhooks/address.ts';
 import {
   COMPLETE,
@@ -52,7 +54,8 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     async (request, reply) => {
       reply.headers(NO_STORE);
       const baseUrl = baseUrlOf(request as FastifyRequest, services);
-      return uploads.resume(ownerOf(request), request.params.request_id, baseUrl);
+      const status = await uploads.resume(ownerOf(request), request.params.request_id, baseUrl);
+      return sendUrls(reply as FastifyReply, status);
     },
   );
 
@@ -119,9 +122,31 @@ export function addInitiateRoute(
       reply.headers(NO_STORE);
       const caller = request as FastifyRequest;
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
-      return services.uploads.initiate(command, baseUrlOf(caller, services));
+      const begun = await services.uploads.initiate(command, baseUrlOf(caller, services));
+      return sendUrls(reply as FastifyReply, begun);
     },
   });
+}
+
+const URLS_PER_SLICE = 1_000;
+
+/** Ten thousand URLs are megabytes of JSON: they are written slice by slice. */
+function sendUrls<T extends { presigned_urls: readonly PartUrl[] }>(
+  reply: FastifyReply,
+  answer: T,
+): T | FastifyReply {
+  if (answer.presigned_urls.length <= URLS_PER_SLICE) return answer;
+  async function* text(): AsyncGenerator<string> {
+    const { presigned_urls, ...rest } = answer;
+    yield `${JSON.stringify(rest).slice(0, -1)},"presigned_urls":`;
+    for (let at = 0; at < presigned_urls.length; at += URLS_PER_SLICE) {
+      await nextSlice();
+      const slice = JSON.stringify(presigned_urls.slice(at, at + URLS_PER_SLICE));
+      yield (at === 0 ? '[' : ',') + slice.slice(1, -1);
+    }
+    yield ']}';
+  }
+  return reply.type('application/json; charset=utf-8').send(Readable.from(text()));
 }
 
 export function addCompleteRoute(

@@ -1,10 +1,10 @@
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { chmod, link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ASYNCH_PATHS, PATHS } from '@undertone/contract';
 import type { PartUrl, UploadTarget } from './blobs.ts';
 import { fromDisk } from './errors.ts';
+import { nextSlice } from './slices.ts';
 
 const PART_PATH = PATHS.asynch + ASYNCH_PATHS.part;
 
@@ -12,7 +12,7 @@ export const SECRET_FILE = 'presign.key';
 const SECRET_BYTES = 32;
 
 /** Signing ten thousand URLs in one turn would block the event loop. */
-const SIGNED_PER_TURN = 500;
+const SIGNED_PER_SLICE = 500;
 
 export interface SignedPart {
   readonly requestId: string;
@@ -65,7 +65,7 @@ export class Secrets {
         part_number: partNumber,
         url: `${baseUrl}${path}?expires=${expires}&signature=${signature}`,
       });
-      if (urls.length % SIGNED_PER_TURN === 0) await nextTurn();
+      if (urls.length % SIGNED_PER_SLICE === 0) await nextSlice();
     }
     return urls;
   }

@@ -95,6 +95,15 @@ describe('a whole recording in one call', () => {
     assert.deepEqual([label, model, intervalSeconds, channels], ['Monday', '7emotions', 3, 'separate']);
     await problemOf(await post(recording, {}, '?model=6emotions'), 'unknown_model');
     await problemOf(await post(recording, {}, `?label=${'x'.repeat(101)}`), 'bad_request');
+    for (const query of [
+      'label=a%00b',
+      'label=a%0Ab',
+      'label=%C2%85',
+      'webhook_url=https://example.org/%00',
+    ]) {
+      const { detail } = await problemOf(await post(recording, {}, `?${query}`), 'bad_request');
+      assert.match(detail, /^(label|webhook_url) contains control characters/);
+    }
     const both = await problemOf(await post(recording, {}, '?step=3&interval=4'), 'bad_request');
     assert.match(both.detail, /same setting/);
   });

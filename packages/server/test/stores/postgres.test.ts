@@ -9,6 +9,7 @@ import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import type { RequestStore } from '../../src/stores/contracts.ts';
 import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import type { PostgresOptions } from '../../src/stores/postgres/database.ts';
+import { lockForOneProcess, SecondProcessError } from '../../src/stores/postgres/single-process.ts';
 import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres/stores.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
@@ -212,6 +213,24 @@ describe('PostgreSQL shared by several processes', () => {
     await release();
     await requests.expire();
     assert.deepEqual(await requests.countByState(), { expired: 3 });
+  });
+
+  test('a lock keeps a second process out, survives a lost connection, and is free after the first ends', async () => {
+    const url = await cluster.newDatabase();
+    const lost: Error[] = [];
+    const lock = () => lockForOneProcess(url, (error) => lost.push(error));
+    const release = await lock();
+    await assert.rejects(lock(), /another Undertone server uses this database/);
+    const holder = `SELECT pid FROM pg_locks JOIN pg_database ON oid = database
+      WHERE locktype = 'advisory' AND granted AND datname = current_database()`;
+    const before = JSON.stringify(await cluster.query(holder, url));
+    await cluster.query(`SELECT pg_terminate_backend(pid) FROM (${holder}) AS held`, url);
+    let now = before;
+    while (now === before || !/\d/.test(now)) now = JSON.stringify(await cluster.query(holder, url));
+    await assert.rejects(lock(), SecondProcessError);
+    await release();
+    await (await lock())();
+    assert.deepEqual(lost, []);
   });
 
   test('by default, calls to a locked database fail within a second', async () => {

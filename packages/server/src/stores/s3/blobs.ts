@@ -27,6 +27,7 @@ import {
 } from '../blobs.ts';
 import { type Budgets, budgetOf } from '../budgets.ts';
 import { fromS3, StoreUnavailableError } from '../errors.ts';
+import { nextSlice } from '../slices.ts';
 import { s3PutSigner } from './presign.ts';
 import { S3Writer } from './writer.ts';
 
@@ -37,7 +38,7 @@ const READ_TRIES = 4;
 const READ_PAUSE_MS = 200;
 /** S3's URLs cannot be revoked, so they are short-lived. */
 const URL_SECONDS = 60 * 60;
-const SIGNED_PER_TURN = 500;
+const SIGNED_PER_SLICE = 500;
 const CHUNKS_PER_TURN = 64;
 /** S3's maximum for listing and deleting. */
 const PAGE_SIZE = 1_000;
@@ -104,7 +105,7 @@ export class S3BlobStore implements BlobStore {
     for (const part_number of partNumbers) {
       const url = sign(publicUrl(this.#options, this.#key(request.id, String(part_number))));
       urls.push({ part_number, url, expires_at });
-      if (urls.length % SIGNED_PER_TURN === 0) await nextTurn();
+      if (urls.length % SIGNED_PER_SLICE === 0) await nextSlice();
     }
     return urls;
   }
