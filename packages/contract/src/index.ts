@@ -9,3 +9,4 @@ export type * from './schemas/types.ts';
 export * from './streams.ts';
 export * from './timeline-export.ts';
 export * from './timestamps.ts';
+export * from './tokens.ts';

@@ -52,7 +52,7 @@ test('a call without a response times out', async (t) => {
   const context = new Context(nodePlatform, { ...resolveConfig(server.settings, nodePlatform), apiKey: 'k' });
   const call = context.send({ method: 'GET', url: `${server.origin}/v1/models`, timeout: timeout.signal });
   await assert.rejects(call, {
-    name: 'RequestFailedError',
+    name: 'RequestTimeoutError',
     code: 'timed_out',
     message: /did not respond in time/,
   });

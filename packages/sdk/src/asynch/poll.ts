@@ -3,11 +3,13 @@ import {
   InvalidRequestIdError,
   PredictionFailedError,
   PredictionTimeoutError,
-  RequestFailedError,
+  type RequestFailedError,
+  rethrowAs,
+  UndertoneError,
 } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { Reporter } from '../progress.ts';
-import type { AsynchResult } from '../types.ts';
+import type { AsynchResult, AsynchStatus } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 
 /** The delays without an interval: short at first, because most recordings take only seconds. */
@@ -41,6 +43,26 @@ export async function pollResult(
   }
 }
 
+/** The state of a request, whether or not it has a result. */
+export async function fetchStatus(
+  context: Context,
+  requestId: string,
+  signal: AbortSignal | undefined,
+): Promise<AsynchStatus> {
+  try {
+    const response = await rethrowAs(requestErrorClass, requestId, () =>
+      fetchResult(context, requestId, false, signal),
+    );
+    const progress = response.status === 'completed' ? 1 : response.progress;
+    return { request_id: requestId, status: response.status, progress };
+  } catch (error) {
+    const httpStatus = error instanceof UndertoneError ? error.status : undefined;
+    const status = httpStatus === 422 ? 'failed' : httpStatus === 410 ? 'expired' : undefined;
+    if (status === undefined) throw error;
+    return { request_id: requestId, status, progress: 1, error: error as UndertoneError };
+  }
+}
+
 export function checkRequestId(requestId: unknown): asserts requestId is string {
   if (typeof requestId === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(requestId)) return;
   throw new InvalidRequestIdError(
@@ -52,7 +74,12 @@ export function checkRequestId(requestId: unknown): asserts requestId is string 
 /** The error class for a refused call about an existing request. */
 export function requestErrorClass({ status }: RequestFailedError) {
   if (status === 404 || status === 410) return InvalidRequestIdError;
-  return status === 422 ? PredictionFailedError : RequestFailedError;
+  return status === 422 ? PredictionFailedError : undefined;
+}
+
+/** Whatever took too long, the request continues. */
+export function pollErrorClass(error: RequestFailedError) {
+  return error.code === 'timed_out' ? PredictionTimeoutError : requestErrorClass(error);
 }
 
 function pace(tries: number): number {
