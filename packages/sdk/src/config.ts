@@ -154,6 +154,8 @@ export function timeoutProblem(timeout: unknown): string | undefined {
 function headersProblem(headers: unknown): string | undefined {
   const hint = 'headers must be an object of header names and their values';
   if (typeof headers !== 'object' || headers === null) return `${hint}.`;
+  // Simulated pages have no `Headers`.
+  if (Object.keys(headers).length === 0) return undefined;
   try {
     new Headers(headers as Record<string, string>);
     return undefined;

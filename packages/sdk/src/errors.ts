@@ -1,4 +1,4 @@
-import type { ErrorCode as ServerErrorCode } from '@undertone/contract';
+import type { ErrorCode } from '@undertone/contract';
 import type { Problem } from './types.ts';
 
 /** The codes of errors that do not come from the server. */
@@ -18,11 +18,11 @@ type ClientErrorCode =
   | 'timed_out';
 
 /** The codes of the service and of this client. A newer server may send others: give a `switch` a `default`. */
-export type ErrorCode = ServerErrorCode | ClientErrorCode;
+export type UndertoneErrorCode = ErrorCode | ClientErrorCode;
 
 export interface ErrorDetails {
   status?: number | undefined;
-  code?: ErrorCode | undefined;
+  code?: UndertoneErrorCode | undefined;
   requestId?: string | undefined;
   retryAfterSeconds?: number | undefined;
   problem?: Problem | undefined;
@@ -35,7 +35,7 @@ export class UndertoneError extends Error {
   /** The HTTP status, if the server responded. */
   readonly status: number | undefined;
   /** The code to branch on, from the server or from this client. */
-  readonly code: ErrorCode | undefined;
+  readonly code: UndertoneErrorCode | undefined;
   /** The ID of the asynch request, or else of the HTTP request (`x-request-id`). */
   readonly requestId: string | undefined;
   /** Seconds to wait before the next attempt, if the server asked for it. */
@@ -59,7 +59,7 @@ export class ConfigError extends UndertoneError {
   /** One sentence per problem, which says how to fix it. */
   readonly problems: readonly string[];
 
-  constructor(problems: readonly string[], code: ErrorCode = 'invalid_config') {
+  constructor(problems: readonly string[], code: UndertoneErrorCode = 'invalid_config') {
     const list = problems.map((problem) => `\n- ${problem}`).join('');
     super(problems.length === 1 ? `${problems[0]}` : `Invalid configuration:${list}`, { code });
     this.problems = problems;

@@ -3,11 +3,11 @@ import { untilAborted, withTimeout } from './abort.ts';
 import { type Config, throwIfAny, timeoutProblem } from './config.ts';
 import {
   ConnectionFailedError,
-  type ErrorCode,
   kindOf,
   RequestFailedError,
   RequestTimeoutError,
   ServerNotRunningError,
+  type UndertoneErrorCode,
 } from './errors.ts';
 import { Log } from './log.ts';
 import type { Platform } from './platform/platform.ts';
@@ -76,7 +76,7 @@ export class Context {
       const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
       const sent = this.#fetch(url, {
         method,
-        headers: { ...this.#headersFor(url), ...headers },
+        headers: this.#headersFor(url, headers),
         redirect: 'manual',
         signal: either,
         ...(body !== undefined && { body }),
@@ -95,12 +95,17 @@ export class Context {
     }
   }
 
-  /** Custom headers go to the server itself, not to the object store that receives parts. */
-  #headersFor(url: string): Record<string, string> {
-    const { asynchUrl, discreteUrl, headers } = this.config;
+  /** Custom headers go to the server itself, not to the object store that takes the parts. */
+  #headersFor(url: string, own: Record<string, string>): Headers {
+    const { asynchUrl, discreteUrl, headers: custom } = this.config;
     const { origin } = new URL(url);
-    const isOurs = [asynchUrl, discreteUrl].some((own) => new URL(own).origin === origin);
-    return { ...this.platform.headers, ...(isOurs && headers) };
+    const isServer = [asynchUrl, discreteUrl].some((address) => new URL(address).origin === origin);
+    const headers = new Headers(this.platform.headers);
+    // Names are case-insensitive, and what a call needs goes last.
+    for (const more of isServer ? [custom, own] : [own]) {
+      for (const [name, value] of Object.entries(more)) headers.set(name, value);
+    }
+    return headers;
   }
 }
 
@@ -145,7 +150,7 @@ export function refusal(response: HttpResponse, where: string): RequestFailedErr
   return new Kind(said ?? `${where} responded with status ${status}.`, {
     status,
     // A newer server may have codes that this client does not know.
-    code: (problem?.code as ErrorCode | undefined) ?? 'http_error',
+    code: (problem?.code as UndertoneErrorCode | undefined) ?? 'http_error',
     requestId: problem?.request_id ?? headers.get(REQUEST_ID_HEADER) ?? undefined,
     retryAfterSeconds:
       parseRetryAfter(headers.get('retry-after'), Date.now()) ?? problem?.retry_after_seconds,

@@ -3,7 +3,6 @@ export {
   AuthenticationError,
   ConfigError,
   ConnectionFailedError,
-  type ErrorCode,
   type ErrorDetails,
   InvalidRequestIdError,
   MissingApiKeyError,
@@ -15,6 +14,7 @@ export {
   RequestFailedError,
   RequestTimeoutError,
   UndertoneError,
+  type UndertoneErrorCode,
   UploadFailedError,
   WebhookVerificationError,
 } from './errors.ts';

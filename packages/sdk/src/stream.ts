@@ -21,10 +21,10 @@ import {
   AuthenticationError,
   ConfigError,
   ConnectionFailedError,
-  type ErrorCode,
   RateLimitError,
   RequestFailedError,
   ServerNotRunningError,
+  type UndertoneErrorCode,
 } from './errors.ts';
 import type { Context } from './http.ts';
 import { ASYNCH_RETRIES, withRetries } from './retry.ts';
@@ -40,7 +40,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 type ServerMessage =
   | ({ type: 'prediction' } & StreamPrediction)
   | { type: 'ready' | 'done' }
-  | { type: 'error'; code: ErrorCode; detail: string };
+  | { type: 'error'; code: UndertoneErrorCode; detail: string };
 
 /**
  * Live audio: write raw samples, read predictions. After a lost connection, the next write reconnects. Samples in flight
@@ -301,7 +301,7 @@ function brokenConnection(): RequestFailedError {
   return new ConnectionFailedError('The connection of the stream was lost.', { code: 'connection_failed' });
 }
 
-function streamError({ code, detail }: { code: ErrorCode; detail: string }): RequestFailedError {
+function streamError({ code, detail }: { code: UndertoneErrorCode; detail: string }): RequestFailedError {
   if (code === 'invalid_api_key') return new AuthenticationError(detail, { code });
   return code === 'rate_limited'
     ? new RateLimitError(detail, { code })
