@@ -1,4 +1,4 @@
-import { ASYNCH_PATHS, parseTimestamp, REQUEST_STATES, type WebhookSecret } from '@undertone/contract';
+import { parseTimestamp, REQUEST_STATES } from '@undertone/contract';
 import {
   checkNames,
   choiceProblem,
@@ -7,11 +7,10 @@ import {
   recordingProblems,
   throwIfAny,
 } from '../config.ts';
-import { RequestFailedError, rethrowAs, UploadFailedError } from '../errors.ts';
-import { type Context, operate, readJson } from '../http.ts';
+import { rethrowAs, UploadFailedError } from '../errors.ts';
+import { type Context, operate } from '../http.ts';
 import type { AudioSource } from '../platform/platform.ts';
 import { Reporter } from '../progress.ts';
-import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
 import { openSource } from '../source.ts';
 import type {
   AsynchResult,
@@ -28,16 +27,9 @@ import type {
   TimelineStep,
   UploadOptions,
 } from '../types.ts';
-import { joinUrl, withoutQuery } from '../urls.ts';
 import type { UploadSettings } from './open.ts';
-import {
-  checkRequestId,
-  fetchStatus,
-  type PollSettings,
-  pollErrorClass,
-  pollResult,
-  requestErrorClass,
-} from './poll.ts';
+import { checkRequestId, type PollSettings, pollErrorClass, pollResult } from './poll.ts';
+import { deleteRequest, fetchStatus, fetchWebhookSecret, listRequests } from './requests.ts';
 import { submitSource } from './submit.ts';
 import { uploadSource } from './upload.ts';
 
@@ -147,11 +139,8 @@ export class AsynchInterface {
       choiceProblem('status', status, REQUEST_STATES),
       limit === undefined ? undefined : numberProblem('limit', limit),
     ]);
-    return operate(this.#begin, options, async (context, signal) => {
-      const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.requests, { status, limit, cursor });
-      const response = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
-      return readJson<RequestList>(response, withoutQuery(url), ({ requests }) => Array.isArray(requests));
-    });
+    const query = { status, limit, cursor };
+    return operate(this.#begin, options, (context, signal) => listRequests(context, query, signal));
   }
 
   /** All requests of this key, newest first. Fetches the next page of `limit` requests when it is needed. */
@@ -167,13 +156,7 @@ export class AsynchInterface {
   /** The signing secret for webhooks of this key, for `webhooks.verify`. */
   async webhookSecret(options: CallOptions = {}): Promise<string> {
     checkNames('asynch.webhookSecret', options, CALL_OPTIONS);
-    return operate(this.#begin, options, async (context, signal) => {
-      const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.webhookSecret);
-      const call = { method: 'GET', url, signal } as const;
-      const response = await context.callWithRetries('Fetching the webhook secret', call);
-      const isValid = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
-      return readJson<WebhookSecret>(response, withoutQuery(url), isValid).secret;
-    });
+    return operate(this.#begin, options, fetchWebhookSecret);
   }
 
   /** Deletes a request with its audio and its result. */
@@ -245,27 +228,6 @@ function pollWithProgress(
       reporter.end();
     }
   });
-}
-
-async function deleteRequest(
-  context: Context,
-  requestId: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.requests}/${requestId}`);
-  const attempts = context.config.retryAttempts;
-  const retries = { ...ASYNCH_RETRIES, attempts, what: 'Deleting the request', signal };
-  await rethrowAs(requestErrorClass, requestId, () =>
-    withRetries(context, retries, async (retry) => {
-      try {
-        await context.call({ method: 'DELETE', url, signal });
-      } catch (error) {
-        // An earlier attempt deleted it, but its response was lost.
-        const isGone = error instanceof RequestFailedError && error.status === 404;
-        if (retry === 0 || !isGone) throw error;
-      }
-    }),
-  );
 }
 
 function reporterFor(context: Context, listener: ProgressListener | undefined): Reporter {

@@ -4,12 +4,10 @@ import {
   PredictionFailedError,
   PredictionTimeoutError,
   type RequestFailedError,
-  rethrowAs,
-  UndertoneError,
 } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { Reporter } from '../progress.ts';
-import type { AsynchResult, AsynchStatus } from '../types.ts';
+import type { AsynchResult } from '../types.ts';
 import { joinUrl, withoutQuery } from '../urls.ts';
 
 /** The delays without an interval: short at first, because most recordings take only seconds. */
@@ -43,26 +41,6 @@ export async function pollResult(
   }
 }
 
-/** The state of a request, whether or not it has a result. */
-export async function fetchStatus(
-  context: Context,
-  requestId: string,
-  signal: AbortSignal | undefined,
-): Promise<AsynchStatus> {
-  try {
-    const response = await rethrowAs(requestErrorClass, requestId, () =>
-      fetchResult(context, requestId, false, signal),
-    );
-    const progress = response.status === 'completed' ? 1 : response.progress;
-    return { request_id: requestId, status: response.status, progress };
-  } catch (error) {
-    const httpStatus = error instanceof UndertoneError ? error.status : undefined;
-    const status = httpStatus === 422 ? 'failed' : httpStatus === 410 ? 'expired' : undefined;
-    if (status === undefined) throw error;
-    return { request_id: requestId, status, progress: 1, error: error as UndertoneError };
-  }
-}
-
 export function checkRequestId(requestId: unknown): asserts requestId is string {
   if (typeof requestId === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(requestId)) return;
   throw new InvalidRequestIdError(
@@ -86,7 +64,7 @@ function pace(tries: number): number {
   return Math.min(PACE.longestMs, Math.round(PACE.firstMs * PACE.growth ** (tries - 1)));
 }
 
-async function fetchResult(
+export async function fetchResult(
   context: Context,
   requestId: string,
   details: boolean,
