@@ -16,6 +16,7 @@ export const PATHS = {
   /** Streams for existing Socket.IO clients. */
   socketIo: '/socket.io/',
   models: '/v1/models',
+  /** POST makes a short-lived token from a key. */
   tokens: '/v1/tokens',
   asynch: '/v1/asynch',
   /** `asynch` for existing second-generation clients, which poll `/status` for results. */

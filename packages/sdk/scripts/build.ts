@@ -19,29 +19,24 @@ const shared: BuildOptions = {
 
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
-await Promise.all([
-  build({
-    ...shared,
-    entryPoints: [`${root}src/index.ts`],
-    platform: 'node',
-    format: 'esm',
-    outfile: `${dist}/index.js`,
-  }),
-  build({
-    ...shared,
-    entryPoints: [`${root}src/index.ts`],
-    platform: 'node',
-    format: 'cjs',
-    outfile: `${dist}/index.cjs`,
-  }),
-  build({
-    ...shared,
-    entryPoints: [`${root}src/browser.ts`],
-    platform: 'browser',
-    format: 'esm',
-    outfile: `${dist}/browser.js`,
-  }),
-]);
+const bundles = [
+  { entry: 'index', platform: 'node', format: 'esm', file: 'index.js' },
+  { entry: 'index', platform: 'node', format: 'cjs', file: 'index.cjs' },
+  { entry: 'browser', platform: 'browser', format: 'esm', file: 'browser.js' },
+  // For test runners that load pages as CommonJS, such as Jest with jsdom.
+  { entry: 'browser', platform: 'browser', format: 'cjs', file: 'browser.cjs' },
+] as const;
+await Promise.all(
+  bundles.map(({ entry, platform, format, file }) =>
+    build({
+      ...shared,
+      entryPoints: [`${root}src/${entry}.ts`],
+      platform,
+      format,
+      outfile: `${dist}/${file}`,
+    }),
+  ),
+);
 
 // The contract's types come from TypeBox, which users do not have: for the declarations they are written out.
 const contract = `${dist}/contract.ts`;
@@ -78,7 +73,10 @@ const manifest = {
   types: './index.d.ts',
   exports: {
     '.': {
-      browser: { types: './index.d.ts', default: './browser.js' },
+      browser: {
+        import: { types: './index.d.ts', default: './browser.js' },
+        require: { types: './index.d.cts', default: './browser.cjs' },
+      },
       import: { types: './index.d.ts', default: './index.js' },
       require: { types: './index.d.cts', default: './index.cjs' },
     },

@@ -2,6 +2,7 @@ import { AsynchInterface } from './asynch/asynch.ts';
 import {
   type ClientArguments,
   type Config,
+  checkNames,
   configProblems,
   requireReady,
   resolveConfig,
@@ -9,10 +10,11 @@ import {
   toOptions,
 } from './config.ts';
 import { DiscreteInterface } from './discrete.ts';
-import { Context, readJson } from './http.ts';
+import { Context, operate, readJson } from './http.ts';
 import type { Platform } from './platform/platform.ts';
 import { EmotionStream } from './stream.ts';
-import type { ModelList, StreamOptions } from './types.ts';
+import { TokensInterface } from './tokens.ts';
+import type { CallOptions, ModelList, StreamOptions } from './types.ts';
 import { modelsUrl, withoutQuery } from './urls.ts';
 
 /** The client without its platform, which each entry point adds. */
@@ -21,6 +23,8 @@ export class PlatformClient {
   readonly discrete: DiscreteInterface;
   /** Long recordings: upload, then fetch the timeline. */
   readonly asynch: AsynchInterface;
+  /** Short-lived tokens for programs that must not have the key, such as pages. */
+  readonly tokens: TokensInterface;
   readonly #platform: Platform;
   readonly #config: Config;
   readonly #problems: readonly string[];
@@ -31,9 +35,9 @@ export class PlatformClient {
     this.#platform = platform;
     this.#config = resolveConfig(options, platform);
     this.#problems = configProblems(options, this.#config);
-    const begin = () => this.#begin();
-    this.discrete = new DiscreteInterface(begin);
-    this.asynch = new AsynchInterface(begin);
+    this.discrete = new DiscreteInterface(this.#begin);
+    this.asynch = new AsynchInterface(this.#begin);
+    this.tokens = new TokensInterface(this.#begin);
   }
 
   /** Throws one `ConfigError` with all invalid settings, including a missing key. */
@@ -42,11 +46,13 @@ export class PlatformClient {
   }
 
   /** The models of the server, their quality, and the licence of their weights. */
-  async models(): Promise<ModelList> {
-    const context = this.#begin();
-    const url = modelsUrl(context.config.asynchUrl);
-    const response = await context.callWithRetries('Listing the models', { method: 'GET', url });
-    return readJson<ModelList>(response, withoutQuery(url), ({ models }) => Array.isArray(models));
+  async models(options: CallOptions = {}): Promise<ModelList> {
+    checkNames('models', options, ['signal', 'timeout']);
+    return operate(this.#begin, options, async (context, signal) => {
+      const url = modelsUrl(context.config.asynchUrl);
+      const response = await context.callWithRetries('Listing the models', { method: 'GET', url, signal });
+      return readJson<ModelList>(response, withoutQuery(url), ({ models }) => Array.isArray(models));
+    });
   }
 
   /** Live audio: write samples and read a prediction every few seconds. */
@@ -54,7 +60,6 @@ export class PlatformClient {
     return new EmotionStream(this.#begin(), options);
   }
 
-  #begin(): Context {
-    return new Context(this.#platform, requireReady(this.#config, this.#problems));
-  }
+  /** Checks the settings; every operation begins with it. */
+  readonly #begin = (): Context => new Context(this.#platform, requireReady(this.#config, this.#problems));
 }

@@ -9,11 +9,12 @@ import {
   MODEL_IDS,
   PATHS,
   type Range,
+  TOKEN_SECONDS,
 } from '@undertone/contract';
 import { ConfigError, MissingApiKeyError } from './errors.ts';
-import { DEFAULT_LOG_LEVEL, isLogLevel, LOG_LEVELS } from './log.ts';
+import { DEFAULT_LOG_LEVEL, isLogLevel, LOG_LEVELS, LOGGER_METHODS } from './log.ts';
 import type { Platform } from './platform/platform.ts';
-import type { ClientOptions, LogLevel, RecordingOptions } from './types.ts';
+import type { ClientOptions, Logger, LogLevel, RecordingOptions } from './types.ts';
 import { joinUrl } from './urls.ts';
 
 const NO_KEY = 'The API key is missing: pass apiKey or set SERVICE_API_KEY.';
@@ -29,6 +30,7 @@ export const NUMBERS = {
   intervalSeconds: { ...INTERVAL_SECONDS, unit: 'seconds' },
   concurrency: { default: 4, min: 1, max: 64, unit: 'concurrent recordings' },
   limit: { ...LIST_LIMIT, unit: 'requests' },
+  expiresIn: { ...TOKEN_SECONDS, unit: 'seconds' },
 } as const satisfies Record<string, Range & { unit: string }>;
 
 export type NumberName = keyof typeof NUMBERS;
@@ -44,6 +46,9 @@ export interface Config {
   readonly discreteUrl: string;
   readonly asynchUrl: string;
   readonly logLevel: LogLevel;
+  readonly timeout: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly logger: Logger | undefined;
   readonly fetch: typeof globalThis.fetch | undefined;
 }
 
@@ -78,6 +83,9 @@ export function resolveConfig(options: ClientOptions, platform: Platform): Confi
     discreteUrl: options.discreteUrl ?? env('SERVICE_DISCRETE_URL') ?? joinUrl(base, PATHS.discrete),
     asynchUrl: options.asynchUrl ?? env('SERVICE_ASYNCH_URL') ?? joinUrl(base, PATHS.asynch),
     logLevel: options.logLevel ?? ((env('SERVICE_LOG_LEVEL') ?? DEFAULT_LOG_LEVEL) as LogLevel),
+    timeout: options.timeout,
+    headers: options.headers ?? {},
+    logger: options.logger,
     fetch: options.fetch,
   };
 }
@@ -100,6 +108,11 @@ export function configProblems(options: ClientOptions, config: Config): string[]
     isLogLevel(config.logLevel)
       ? undefined
       : `logLevel (SERVICE_LOG_LEVEL) is ${show(config.logLevel)}: choose one of ${LOG_LEVELS.join(', ')}.`,
+    timeoutProblem(config.timeout),
+    headersProblem(config.headers),
+    config.logger === undefined || LOGGER_METHODS.every((name) => typeof config.logger?.[name] === 'function')
+      ? undefined
+      : `logger must have the methods ${LOGGER_METHODS.join(', ')}.`,
     config.fetch === undefined || typeof config.fetch === 'function'
       ? undefined
       : 'fetch must be a function.',
@@ -129,6 +142,27 @@ export function rangeProblem(
 ): string | undefined {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return undefined;
   return `${name} is ${show(value)}: pass a whole number of ${unit} from ${min} to ${max}.`;
+}
+
+/** The longest delay of a timer, 24 days. */
+const TIMEOUT = { min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' } as const;
+
+export function timeoutProblem(timeout: unknown): string | undefined {
+  return timeout === undefined ? undefined : rangeProblem('timeout', timeout, TIMEOUT);
+}
+
+function headersProblem(headers: unknown): string | undefined {
+  const hint = 'headers must be an object of header names and their values';
+  if (typeof headers !== 'object' || headers === null) return `${hint}.`;
+  // Simulated pages have no `Headers`.
+  if (Object.keys(headers).length === 0) return undefined;
+  try {
+    new Headers(headers as Record<string, string>);
+    return undefined;
+  } catch {
+    // The message of the platform would show the value, which may be a secret.
+    return `${hint}: one of them is not valid in HTTP.`;
+  }
 }
 
 export function modelProblem(model: unknown): string | undefined {

@@ -1,13 +1,16 @@
-import { DISCRETE_LIMITS, LENGTH_TOLERANCE_SECONDS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
-import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny } from './config.ts';
-import { type Call, type Context, readJson } from './http.ts';
-import { asCompleted, type ManyOutcome, outcomeOf, SharedPause } from './many.ts';
+import { DISCRETE_LIMITS, SPEECH_SECONDS_HEADER } from '@undertone/contract';
+import { withTimeout } from './abort.ts';
+import { checkNames, modelProblem, NUMBERS, numberProblem, throwIfAny, timeoutProblem } from './config.ts';
+import { type Call, type Context, operate, readJson } from './http.ts';
+import { asCompleted, checkIsList, type ManyOutcome, outcomeOf } from './many.ts';
+import { Pace } from './pace.ts';
 import { DISCRETE_RETRIES, MANY_RETRIES, type Retries, withRetries } from './retry.ts';
+import { encodeSamples, samplesProblems } from './samples.ts';
 import { readWhole } from './source.ts';
-import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions } from './types.ts';
+import type { AudioInput, DiscreteOptions, DiscreteResult, ManyOptions, SamplesOptions } from './types.ts';
 import { withoutQuery, withQuery } from './urls.ts';
 
-const OPTIONS = ['model', 'details', 'signal'] as const;
+const OPTIONS = ['model', 'details', 'signal', 'timeout'] as const;
 
 /** Longer than for other calls: the largest clip must fit through a slow connection. */
 const TIMEOUT_MS = 180_000;
@@ -26,53 +29,62 @@ export class DiscreteInterface {
 
   /** The emotion of one short recording. */
   async emotions(file: AudioInput, options: DiscreteOptions = {}): Promise<DiscreteResult> {
-    check('discrete.emotions', options);
-    const context = this.#begin();
-    return post(context, options, { body: await formOf(context, file, options.signal) });
+    checkNames('discrete.emotions', options, OPTIONS);
+    throwIfAny([modelProblem(options.model)]);
+    return operate(this.#begin, options, async (context, signal) => {
+      const body = await formOf(context, file, signal);
+      return post(context, { ...options, signal }, { body });
+    });
   }
 
   /**
    * The emotions of many short recordings, several at a time. Yields each result with its file as soon as it is ready; a
-   * failed recording yields its error and does not stop the others. When the server is busy, all wait as long as it asks.
+   * failed recording yields its error and does not stop the others. While the server is busy, fewer are sent at a time.
    */
   async *many<File extends AudioInput>(
-    files: Iterable<File> | AsyncIterable<File>,
+    files: (Iterable<File> | AsyncIterable<File>) & object,
     options: ManyOptions = {},
   ): AsyncGenerator<ManyOutcome<File>, void, undefined> {
     checkNames('discrete.many', options, ['concurrency', ...OPTIONS]);
     const { concurrency = NUMBERS.concurrency.default, ...each } = options;
-    throwIfAny([modelProblem(each.model), numberProblem('concurrency', concurrency)]);
+    throwIfAny([
+      modelProblem(each.model),
+      numberProblem('concurrency', concurrency),
+      timeoutProblem(each.timeout),
+    ]);
+    checkIsList(files);
     const context = this.#begin();
     const stop = new AbortController();
-    const signal = each.signal ? AbortSignal.any([each.signal, stop.signal]) : stop.signal;
-    const pause = new SharedPause(context.platform);
+    const stopped = each.signal ? AbortSignal.any([each.signal, stop.signal]) : stop.signal;
+    const timeout = each.timeout ?? context.config.timeout;
+    const pace = new Pace(context.platform, concurrency);
     const classify = (file: File) =>
-      outcomeOf(file, async () => {
-        const body = await formOf(context, file, signal);
-        return post(context, { ...each, signal }, { body }, MANY_RETRIES, pause);
-      });
+      outcomeOf(file, () =>
+        withTimeout({ signal: stopped, timeout }, async (signal) => {
+          const body = await formOf(context, file, signal);
+          return post(context, { ...each, signal }, { body }, MANY_RETRIES, pace);
+        }),
+      );
     try {
-      yield* asCompleted(files, concurrency, classify);
+      yield* asCompleted(files, concurrency, stopped, classify);
     } finally {
       // The caller stopped reading: cancel the rest.
       stop.abort();
     }
   }
 
-  /** The emotion of samples in memory: mono, 44,100 Hz, 4 to 10 seconds, values from -1 to 1. */
-  async samples(samples: ArrayLike<number>, options: DiscreteOptions = {}): Promise<DiscreteResult> {
-    check('discrete.samples', options);
-    throwIfAny([samplesProblem(samples)]);
-    const context = this.#begin();
-    // The documented format is a JSON string that contains a JSON object.
-    const body = JSON.stringify(JSON.stringify({ payload: [Array.from(samples)] }));
-    return post(context, options, { body, headers: { 'content-type': 'application/json' } });
+  /**
+   * The emotion of mono samples in memory, 4 to 10 seconds: numbers from -1 to 1, or an `Int16Array`. They are sent as a
+   * WAV, unless they have exactly the shape of the documented JSON format.
+   */
+  async samples(samples: ArrayLike<number>, options: SamplesOptions = {}): Promise<DiscreteResult> {
+    checkNames('discrete.samples', options, ['sampleRate', ...OPTIONS]);
+    const { sampleRate = DISCRETE_LIMITS.payloadSampleRate, ...rest } = options;
+    throwIfAny([modelProblem(options.model), ...samplesProblems(samples, sampleRate)]);
+    return operate(this.#begin, options, (context, signal) =>
+      post(context, { ...rest, signal }, encodeSamples(samples, sampleRate)),
+    );
   }
-}
-
-function check(operation: string, options: DiscreteOptions): void {
-  checkNames(operation, options, OPTIONS);
-  throwIfAny([modelProblem(options.model)]);
 }
 
 /** Reads the input once into memory, so that it can be sent again. */
@@ -81,8 +93,7 @@ async function formOf(
   file: AudioInput,
   signal: AbortSignal | undefined,
 ): Promise<FormData> {
-  signal?.throwIfAborted();
-  const { blob, name } = await readWhole(context.platform, file, DISCRETE_LIMITS.maxFileBytes);
+  const { blob, name } = await readWhole(context.platform, file, DISCRETE_LIMITS.maxFileBytes, signal);
   const body = new FormData();
   body.append('file', blob, name);
   return body;
@@ -93,15 +104,16 @@ async function post(
   { model, details, signal }: DiscreteOptions,
   rest: Pick<Call, 'body' | 'headers'>,
   rule: Omit<Retries, 'what'> = DISCRETE_RETRIES,
-  pause = new SharedPause(context.platform),
+  pace = new Pace(context.platform, 1),
 ): Promise<DiscreteResult> {
   const url = withQuery(context.config.discreteUrl, { model, details: details ? 'true' : undefined });
   const retries = { ...rule, what: 'Classifying', signal };
-  const response = await withRetries({ log: context.log, platform: pause }, retries, async () => {
-    await pause.over;
-    const timeout = AbortSignal.timeout(TIMEOUT_MS);
-    return context.call({ method: 'POST', url, signal, timeout, ...rest });
-  });
+  const response = await withRetries({ log: context.log, platform: pace }, retries, () =>
+    pace.run(signal, () => {
+      const timeout = AbortSignal.timeout(TIMEOUT_MS);
+      return context.call({ method: 'POST', url, signal, timeout, ...rest });
+    }),
+  );
   const result = readJson<DiscreteResult>(
     response,
     withoutQuery(url),
@@ -114,18 +126,4 @@ async function post(
   // Not enumerable: as JSON or in a comparison, a result is exactly what the server sent.
   if (speechSeconds >= 0) Object.defineProperty(result, 'speechSeconds', { value: speechSeconds });
   return result;
-}
-
-function samplesProblem(samples: ArrayLike<number>): string | undefined {
-  const { minSeconds, maxSeconds, payloadSampleRate, maxSampleMagnitude } = DISCRETE_LIMITS;
-  const seconds = samples.length / payloadSampleRate;
-  if (seconds < minSeconds - LENGTH_TOLERANCE_SECONDS || seconds > maxSeconds + LENGTH_TOLERANCE_SECONDS) {
-    return `The samples last ${seconds.toFixed(2)} seconds: pass ${minSeconds} to ${maxSeconds} seconds at ${payloadSampleRate} Hz.`;
-  }
-  for (let i = 0; i < samples.length; i++) {
-    const sample = samples[i];
-    if (typeof sample === 'number' && Math.abs(sample) <= maxSampleMagnitude) continue;
-    return `Sample ${i} is ${sample}: pass numbers from -1 to 1.`;
-  }
-  return undefined;
 }

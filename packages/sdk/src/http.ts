@@ -1,10 +1,18 @@
 import { API_KEY_HEADER, PROBLEM_CONTENT_TYPE, REQUEST_ID_HEADER } from '@undertone/contract';
-import type { Config } from './config.ts';
-import { RequestFailedError } from './errors.ts';
+import { untilAborted, withTimeout } from './abort.ts';
+import { type Config, throwIfAny, timeoutProblem } from './config.ts';
+import {
+  ConnectionFailedError,
+  kindOf,
+  RequestFailedError,
+  RequestTimeoutError,
+  ServerNotRunningError,
+  type UndertoneErrorCode,
+} from './errors.ts';
 import { Log } from './log.ts';
 import type { Platform } from './platform/platform.ts';
-import { ASYNCH_RETRIES, parseRetryAfter, ServerNotRunningError, withRetries } from './retry.ts';
-import type { Problem } from './types.ts';
+import { ASYNCH_RETRIES, parseRetryAfter, withRetries } from './retry.ts';
+import type { CallOptions, Problem } from './types.ts';
 import { isLoopback, withoutQuery } from './urls.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
@@ -36,7 +44,7 @@ export class Context {
   constructor(platform: Platform, config: Config & { readonly apiKey: string }) {
     this.platform = platform;
     this.config = config;
-    this.log = new Log(platform, config.logLevel);
+    this.log = new Log(config.logger ?? platform.logger, config.logLevel);
     // Looked up on each call, so that a program can still replace the global fetch.
     this.#fetch = config.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
@@ -65,15 +73,18 @@ export class Context {
         `${method} ${withoutQuery(url)}: ${how} in ${Math.round(performance.now() - started)} ms`,
       );
     try {
-      const response = await this.#fetch(url, {
+      const either = signal ? AbortSignal.any([signal, timeout]) : timeout;
+      const sent = this.#fetch(url, {
         method,
-        headers,
+        headers: this.#headersFor(url, headers),
         redirect: 'manual',
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+        signal: either,
         ...(body !== undefined && { body }),
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       } as RequestInit);
-      const text = await response.text();
+      // A `fetch` of the caller's own may ignore the signal.
+      const response = await untilAborted(sent, either);
+      const text = await untilAborted(response.text(), either);
       const status = response.type === 'opaqueredirect' ? 302 : response.status;
       done(`${status}`);
       return { status, headers: response.headers, text };
@@ -83,6 +94,32 @@ export class Context {
       throw timeout.aborted ? timedOut(url, error) : connectionFailed(url, error);
     }
   }
+
+  /** Custom headers go to the server itself, not to the object store that takes the parts. */
+  #headersFor(url: string, own: Record<string, string>): Headers {
+    const { asynchUrl, discreteUrl, headers: custom } = this.config;
+    const { origin } = new URL(url);
+    const isServer = [asynchUrl, discreteUrl].some((address) => new URL(address).origin === origin);
+    const headers = new Headers(this.platform.headers);
+    // Names are case-insensitive, and what a call needs goes last.
+    for (const more of isServer ? [custom, own] : [own]) {
+      for (const [name, value] of Object.entries(more)) headers.set(name, value);
+    }
+    return headers;
+  }
+}
+
+/** Runs one operation: checks the settings, then limits its time. */
+export async function operate<T>(
+  begin: () => Context,
+  { signal, timeout }: CallOptions,
+  run: (context: Context, signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  throwIfAny([timeoutProblem(timeout)]);
+  const context = begin();
+  return withTimeout({ signal, timeout: timeout ?? context.config.timeout }, (either) =>
+    run(context, either),
+  );
 }
 
 /** Parses the JSON of a success; `isValid` checks the fields that the caller uses. */
@@ -109,9 +146,11 @@ export function refusal(response: HttpResponse, where: string): RequestFailedErr
   if (status >= 300 && status < 400) return redirected(headers.get('location'), where);
   const problem = readProblem(response);
   const said = problem && (problem.detail || problem.title || problem.code);
-  return new RequestFailedError(said ?? `${where} responded with status ${status}.`, {
+  const Kind = kindOf(status);
+  return new Kind(said ?? `${where} responded with status ${status}.`, {
     status,
-    code: problem?.code ?? 'http_error',
+    // A newer server may have codes that this client does not know.
+    code: (problem?.code as UndertoneErrorCode | undefined) ?? 'http_error',
     requestId: problem?.request_id ?? headers.get(REQUEST_ID_HEADER) ?? undefined,
     retryAfterSeconds:
       parseRetryAfter(headers.get('retry-after'), Date.now()) ?? problem?.retry_after_seconds,
@@ -127,18 +166,18 @@ function redirected(location: string | null, where: string): RequestFailedError 
   });
 }
 
-function timedOut(url: string, cause: unknown): RequestFailedError {
-  return new RequestFailedError(`${withoutQuery(url)} did not respond in time.`, {
+function timedOut(url: string, cause: unknown): RequestTimeoutError {
+  return new RequestTimeoutError(`${withoutQuery(url)} did not respond in time.`, {
     code: 'timed_out',
     cause,
   });
 }
 
-function connectionFailed(url: string, cause: unknown): RequestFailedError {
+function connectionFailed(url: string, cause: unknown): ConnectionFailedError {
   // `fetch` hides the reason in a chain of causes; the last one is the most specific.
   let last = cause as Error & { code?: string };
   while (last.cause instanceof Error) last = last.cause as Error;
-  const details = { code: 'connection_failed', cause };
+  const details = { code: 'connection_failed', cause } as const;
   if (isLoopback(url) && /ECONNREFUSED|connection ?refused/i.test(`${last.code} ${last.message}`)) {
     const message =
       `No server is running at ${new URL(url).origin}. ` +
@@ -147,7 +186,7 @@ function connectionFailed(url: string, cause: unknown): RequestFailedError {
   }
   const reason = (last.message || last.code || String(cause)).replace(/\.$/, '');
   const message = `The connection to ${withoutQuery(url)} failed: ${reason}.${crossOriginHint(url)}`;
-  return new RequestFailedError(message, details);
+  return new ConnectionFailedError(message, details);
 }
 
 /** Browsers hide the reason for a CORS failure from the page. */

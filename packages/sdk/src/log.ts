@@ -1,8 +1,9 @@
-import type { Platform } from './platform/platform.ts';
-import type { LogLevel } from './types.ts';
+import type { Logger, LogLevel } from './types.ts';
 
 /** The same names as on the server: one SERVICE_LOG_LEVEL works for both. */
 export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+export const LOGGER_METHODS = ['debug', 'info', 'warn', 'error'] as const;
 
 export const DEFAULT_LOG_LEVEL: LogLevel = 'warn';
 
@@ -12,11 +13,11 @@ export function isLogLevel(value: unknown): boolean {
 
 /** Keys, file names, signatures and audio are never logged. */
 export class Log {
-  readonly #platform: Platform;
+  readonly #logger: Logger;
   readonly #from: number;
 
-  constructor(platform: Platform, level: LogLevel) {
-    this.#platform = platform;
+  constructor(logger: Logger, level: LogLevel) {
+    this.#logger = logger;
     this.#from = levelIndex(level);
   }
 
@@ -36,8 +37,8 @@ export class Log {
     this.#write('error', text);
   }
 
-  #write(level: 'debug' | 'info' | 'warn' | 'error', text: string): void {
-    if (levelIndex(level) >= this.#from) this.#platform.log(level, `undertone ${level}: ${text}`);
+  #write(level: keyof Logger, text: string): void {
+    if (levelIndex(level) >= this.#from) this.#logger[level](`undertone ${level}: ${text}`);
   }
 }
 

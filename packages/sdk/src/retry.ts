@@ -1,4 +1,4 @@
-import { RequestFailedError } from './errors.ts';
+import { copyError, RequestFailedError, ServerNotRunningError } from './errors.ts';
 import type { Log } from './log.ts';
 import type { Platform } from './platform/platform.ts';
 
@@ -29,9 +29,6 @@ export const DISCRETE_RETRIES = {
 /** Batch: no single recording is urgent, but all should succeed in the end. */
 export const MANY_RETRIES = { ...DISCRETE_RETRIES, attempts: 10 } as const;
 
-/** Connection refused on this machine. A person has to start the server, so it is never retried. */
-export class ServerNotRunningError extends RequestFailedError {}
-
 export interface Retries extends RetryRule {
   /** Maximum number of retries. */
   readonly attempts: number;
@@ -58,9 +55,13 @@ export async function withRetries<T>(
       const { retryAfterSeconds = 0 } = error;
       if (attempts === 0) throw error;
       if (retry >= attempts)
-        throw withNote(error, `after ${attempts === 1 ? 'one retry' : `${attempts} retries`}`);
+        throw copyError(
+          error,
+          `${error.message} (after ${attempts === 1 ? 'one retry' : `${attempts} retries`})`,
+        );
       if (retryAfterSeconds > LONGEST_RETRY_AFTER_SECONDS) {
-        throw withNote(error, `not retried: the server asks to wait ${retryAfterSeconds} seconds`);
+        const note = `not retried: the server asks to wait ${retryAfterSeconds} seconds`;
+        throw copyError(error, `${error.message} (${note})`);
       }
       const delay = retryDelay(retry, Math.random(), retryAfterSeconds);
       log.warn(`${what}: ${error.message} Retry ${retry + 1} of ${attempts} in ${delay} ms.`);
@@ -92,8 +93,4 @@ export function isRetryable(error: RequestFailedError, { statuses, codes }: Retr
   // A call with the same Idempotency-Key is still running.
   if (error.status === 409 && error.retryAfterSeconds !== undefined) return true;
   return statuses.includes(error.status ?? 0) || codes.includes(error.code ?? '');
-}
-
-function withNote(error: RequestFailedError, note: string): RequestFailedError {
-  return new RequestFailedError(`${error.message} (${note})`, { ...error, cause: error.cause });
 }

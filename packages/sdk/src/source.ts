@@ -1,4 +1,5 @@
 import { ASYNCH_LIMITS } from '@undertone/contract';
+import { itemsOf, untilAborted } from './abort.ts';
 import { ConfigError, RequestFailedError } from './errors.ts';
 import type { AudioSource, Platform } from './platform/platform.ts';
 import type { AudioInput } from './types.ts';
@@ -13,12 +14,16 @@ const PIECE_BYTES = 256 * 1024;
 const POOLED_PIECES = (16 * 1024 * 1024) / PIECE_BYTES;
 
 /** Converts any input to a recording of known length. The caller closes it. */
-export async function openSource(platform: Platform, input: AudioInput): Promise<AudioSource> {
-  if (typeof input === 'string' || input instanceof URL) return platform.openPath(input);
+export async function openSource(
+  platform: Platform,
+  input: AudioInput,
+  signal: AbortSignal | undefined,
+): Promise<AudioSource> {
+  if (typeof input === 'string' || input instanceof URL) return platform.openPath(input, signal);
   if (input instanceof Blob) return blobSource(input, nameOf(input));
   const bytes = asBytes(input);
   if (bytes) return bytesSource(bytes, DEFAULT_NAME);
-  return platform.spool(limited(chunksOf(input), ASYNCH_LIMITS.maxFileBytes), nameOf(input));
+  return platform.spool(limited(chunksOf(input, signal), ASYNCH_LIMITS.maxFileBytes), nameOf(input));
 }
 
 /** Reads an input of at most `maxBytes` into one Blob. */
@@ -26,14 +31,16 @@ export async function readWhole(
   platform: Platform,
   input: AudioInput,
   maxBytes: number,
+  signal: AbortSignal | undefined,
 ): Promise<{ blob: Blob; name: string }> {
   if (isStream(input)) {
-    return { blob: await collect(limited(chunksOf(input), maxBytes)), name: nameOf(input) };
+    return { blob: await collect(limited(chunksOf(input, signal), maxBytes)), name: nameOf(input) };
   }
-  const source = await openSource(platform, input);
+  const source = await openSource(platform, input, signal);
   try {
     if (source.size > maxBytes) throw tooLarge(maxBytes);
-    const blob = input instanceof Blob ? input : await collect(source.read(0, source.size));
+    const blob =
+      input instanceof Blob ? input : await untilAborted(collect(source.read(0, source.size)), signal);
     return { blob, name: source.name };
   } finally {
     await source.close();
@@ -149,24 +156,13 @@ function isStream(input: AudioInput): input is Stream {
   return !(typeof input === 'string' || input instanceof URL || input instanceof Blob || asBytes(input));
 }
 
-function chunksOf(input: unknown): AsyncIterable<Uint8Array> {
-  if (typeof input === 'object' && input !== null) {
-    if (Symbol.asyncIterator in input) return input as AsyncIterable<Uint8Array>;
-    // Some browsers cannot iterate over a ReadableStream yet.
-    if (input instanceof ReadableStream) return chunksOfStream(input);
-  }
+function chunksOf(input: unknown, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
+  const isIterable =
+    typeof input === 'object' && input !== null && (Symbol.asyncIterator in input || 'getReader' in input);
+  if (isIterable) return itemsOf(input as Stream, signal);
   throw new ConfigError([
     'Unsupported input: pass a path, a Buffer or Uint8Array, a Blob, or a stream of bytes.',
   ]);
-}
-
-async function* chunksOfStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
 }
 
 /** Files have a name, Node's file streams have a path. */

@@ -8,10 +8,26 @@ import {
   STREAM_LIMITS,
   STREAM_PROTOCOL,
 } from '@undertone/contract';
-import { checkNames, choiceProblem, modelProblem, rangeProblem, throwIfAny } from './config.ts';
-import { ConfigError, RequestFailedError } from './errors.ts';
+import { itemsOf, untilAborted, withTimeout } from './abort.ts';
+import {
+  checkNames,
+  choiceProblem,
+  modelProblem,
+  rangeProblem,
+  throwIfAny,
+  timeoutProblem,
+} from './config.ts';
+import {
+  AuthenticationError,
+  ConfigError,
+  ConnectionFailedError,
+  RateLimitError,
+  RequestFailedError,
+  ServerNotRunningError,
+  type UndertoneErrorCode,
+} from './errors.ts';
 import type { Context } from './http.ts';
-import { ASYNCH_RETRIES, ServerNotRunningError, withRetries } from './retry.ts';
+import { ASYNCH_RETRIES, withRetries } from './retry.ts';
 import type { StreamEncoding, StreamOptions, StreamPrediction } from './types.ts';
 import { joinUrl, modelsUrl } from './urls.ts';
 
@@ -19,11 +35,12 @@ const SAMPLE_BYTES: Record<StreamEncoding, number> = { pcm_s16le: 2, pcm_f32le: 
 /** Backpressure: `write` waits while more than this is in flight. */
 const MAX_BUFFERED_BYTES = 256 * 1024;
 const POLL_MS = 20;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 type ServerMessage =
   | ({ type: 'prediction' } & StreamPrediction)
   | { type: 'ready' | 'done' }
-  | { type: 'error'; code: string; detail: string };
+  | { type: 'error'; code: UndertoneErrorCode; detail: string };
 
 /**
  * Live audio: write raw samples, read predictions. After a lost connection, the next write reconnects. Samples in flight
@@ -47,6 +64,9 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   /** Set at the end of the stream, with an error unless it ended normally. */
   #outcome: { error?: unknown } | undefined;
   #changed: PromiseWithResolvers<void>;
+  /** Aborted at the end of the stream: it ends every wait. */
+  readonly #stop = new AbortController();
+  #writableController: WritableStreamDefaultController | undefined;
 
   /** @internal */
   constructor(context: Context, options: StreamOptions) {
@@ -58,6 +78,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       'interval',
       'onReconnect',
       'signal',
+      'timeout',
     ]);
     const { model, sampleRate = SAMPLE_RATE.ideal, encoding = 'pcm_s16le', channels = 1, interval } = options;
     throwIfAny([
@@ -66,6 +87,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       rangeProblem('channels', channels, { min: 1, max: STREAM_LIMITS.maxChannels, unit: 'channels' }),
       rangeProblem('interval', interval ?? 1, { ...STREAM_LIMITS.intervalSeconds, unit: 'seconds' }),
       choiceProblem('encoding', encoding, STREAM_ENCODINGS),
+      timeoutProblem(options.timeout),
       typeof WebSocket === 'function'
         ? undefined
         : 'Streaming needs a global WebSocket: use Node 22 or newer, or a browser.',
@@ -78,14 +100,19 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     const query = { model, sample_rate: sampleRate, encoding, channels, interval };
     this.#url = joinUrl(context.config.baseUrl, PATHS.stream, query).replace(/^http/, 'ws');
     this.writable = new WritableStream({
+      start: (controller) => {
+        this.#writableController = controller;
+      },
       write: (bytes) => this.write(bytes),
       close: () => this.end(),
       abort: (reason) => this.#finish({ error: reason }),
     });
     const { signal } = options;
     if (signal?.aborted) this.#finish({ error: signal.reason });
-    signal?.addEventListener('abort', () => this.#finish({ error: signal.reason }));
+    else signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
+
+  readonly #onAbort = (): void => this.#finish({ error: this.#options.signal?.reason });
 
   /** Whether `end` or `close` was called, or the stream failed. */
   get ended(): boolean {
@@ -97,21 +124,20 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     let socket = await this.#connected();
     while (socket.readyState !== WebSocket.OPEN) {
       // It is closing; after that, a new one takes its place.
-      await this.#context.platform.sleep(POLL_MS, this.#options.signal);
+      await this.#context.platform.sleep(POLL_MS, this.#stop.signal);
       socket = await this.#connected();
     }
     socket.send(bytes.subarray(this.#skip) as Uint8Array<ArrayBuffer>);
     this.#skip = Math.max(0, this.#skip - bytes.length);
     this.#writtenBytes += bytes.length;
     while (socket.bufferedAmount > MAX_BUFFERED_BYTES && socket.readyState === WebSocket.OPEN) {
-      await this.#context.platform.sleep(POLL_MS, this.#options.signal);
+      await this.#context.platform.sleep(POLL_MS, this.#stop.signal);
     }
   }
 
   /** Writes all bytes of a stream or an async iterable, then ends. Errors reach the reader of the predictions. */
   feed(pieces: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>): this {
-    const written = 'pipeTo' in pieces ? pieces.pipeTo(this.writable) : this.#writeAll(pieces);
-    written.catch((error: unknown) => this.#finish({ error }));
+    this.#writeAll(itemsOf(pieces, this.#stop.signal)).catch((error: unknown) => this.#finish({ error }));
     return this;
   }
 
@@ -149,7 +175,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
 
   async #connected(): Promise<WebSocket> {
     if (this.#outcome !== undefined) {
-      throw this.#outcome.error ?? new RequestFailedError('The stream has ended.', { code: 'stream_ended' });
+      throw this.#stop.signal.reason;
     }
     this.#socket ??= this.#connect().catch((error: unknown) => {
       this.#finish({ error });
@@ -159,13 +185,14 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   }
 
   #connect(): Promise<WebSocket> {
-    const { config } = this.#context;
-    const retries = { ...ASYNCH_RETRIES, attempts: config.retryAttempts, what: 'Streaming' };
-    return withRetries(this.#context, { ...retries, signal: this.#options.signal }, async () => {
+    const { signal } = this.#stop;
+    const attempts = this.#context.config.retryAttempts;
+    const retries = { ...ASYNCH_RETRIES, codes: ['connection_failed'], attempts, what: 'Streaming', signal };
+    return withRetries(this.#context, retries, async () => {
       const socket = await this.#open().catch((error: unknown) => {
         // The server was up a moment ago, so it is probably restarting.
         const isTemporary = error instanceof ServerNotRunningError && this.#connectedBefore;
-        throw isTemporary ? new RequestFailedError(error.message, { code: 'connection_failed' }) : error;
+        throw isTemporary ? new ConnectionFailedError(error.message, { code: 'connection_failed' }) : error;
       });
       if (this.#connectedBefore) {
         this.#context.log.warn('The stream has reconnected.');
@@ -176,9 +203,22 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     });
   }
 
-  #open(): Promise<WebSocket> {
-    const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
+  async #open(): Promise<WebSocket> {
     const socket = this.#newSocket();
+    const timeout = this.#options.timeout ?? this.#context.config.timeout ?? CONNECT_TIMEOUT_MS;
+    const connect = (signal: AbortSignal | undefined) => untilAborted(this.#ready(socket, signal), signal);
+    try {
+      await withTimeout({ signal: this.#stop.signal, timeout }, connect, 'The stream did not connect');
+      return socket;
+    } catch (error) {
+      socket.close();
+      throw error;
+    }
+  }
+
+  /** Resolves when the server is ready for samples, rejects if it refuses. */
+  #ready(socket: WebSocket, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const frames = Math.ceil(this.#writtenBytes / this.#frameBytes);
     this.#skip = frames * this.#frameBytes - this.#writtenBytes;
     const offset = frames / this.#sampleRate;
@@ -188,21 +228,18 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
       const message = JSON.parse(String(data)) as ServerMessage;
       if (message.type === 'ready') {
         isReady = true;
-        resolve(socket);
+        resolve();
       } else if (message.type === 'prediction') {
         this.#add(message, offset);
       } else if (message.type === 'error') {
-        reason = new RequestFailedError(message.detail, { code: message.code });
+        reason = streamError(message);
       } else {
         this.#finish({});
       }
     });
     socket.addEventListener('close', ({ code }) => {
-      if (!isReady) {
-        this.#refusalReason().then(reject, reject);
-      } else if (this.#outcome === undefined) {
-        this.#lost(code, reason ?? brokenConnection());
-      }
+      if (isReady && this.#outcome === undefined) this.#lost(code, reason ?? brokenConnection());
+      if (!isReady && !signal?.aborted) this.#refusalReason(signal).then(reject, reject);
     });
     return promise;
   }
@@ -219,9 +256,9 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   }
 
   /** A WebSocket does not say why it was refused; a plain request with the same key does. */
-  async #refusalReason(): Promise<Error> {
-    await this.#context.call({ method: 'GET', url: modelsUrl(this.#context.config.asynchUrl) });
-    return new RequestFailedError('The server refused the stream. Perhaps too many streams are open.', {
+  async #refusalReason(signal: AbortSignal | undefined): Promise<Error> {
+    await this.#context.call({ method: 'GET', url: modelsUrl(this.#context.config.asynchUrl), signal });
+    return new ConnectionFailedError('The server refused the stream. Perhaps too many streams are open.', {
       code: 'connection_failed',
     });
   }
@@ -243,6 +280,10 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   #finish(outcome: { error?: unknown }): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    const reason = outcome.error ?? new RequestFailedError('The stream has ended.', { code: 'stream_ended' });
+    this.#stop.abort(reason);
+    if (!this.#ending) this.#writableController?.error(reason);
     this.#socket?.then(
       (socket) => socket.close(),
       () => undefined,
@@ -257,5 +298,12 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
 }
 
 function brokenConnection(): RequestFailedError {
-  return new RequestFailedError('The connection of the stream was lost.', { code: 'connection_failed' });
+  return new ConnectionFailedError('The connection of the stream was lost.', { code: 'connection_failed' });
+}
+
+function streamError({ code, detail }: { code: UndertoneErrorCode; detail: string }): RequestFailedError {
+  if (code === 'invalid_api_key') return new AuthenticationError(detail, { code });
+  return code === 'rate_limited'
+    ? new RateLimitError(detail, { code })
+    : new RequestFailedError(detail, { code });
 }

@@ -4,10 +4,13 @@ import type {
   RequestState,
   StreamEncoding,
   TimelineElement,
+  TokenScope,
   DiscreteResult as WireDiscreteResult,
   Problem as WireProblem,
   StreamPrediction as WireStreamPrediction,
 } from '@undertone/contract';
+
+import type { UndertoneError } from './errors.ts';
 
 export type {
   AllPredictions,
@@ -22,6 +25,7 @@ export type {
   Segment,
   StreamEncoding,
   TimelineElement,
+  TokenScope,
 } from '@undertone/contract';
 
 /** The emotion of one short recording. */
@@ -81,6 +85,14 @@ export type ProgressListener = (progress: Progress) => void;
 /** The same levels as on the server. This client logs debug, info, warn and error. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
+/** `console` is one, and so are the loggers of most libraries. */
+export interface Logger {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
 export interface ClientOptions {
   /** Default: SERVICE_API_KEY. */
   apiKey?: string | undefined;
@@ -100,20 +112,39 @@ export interface ClientOptions {
   asynchUrl?: string | undefined;
   /** Case-insensitive. Default: SERVICE_LOG_LEVEL, then `warn`. */
   logLevel?: LogLevel | undefined;
+  /** Milliseconds for each call, including its retries and waits; each call can have its own. Default: no limit. */
+  timeout?: number | undefined;
+  /** Headers for every request to the server, such as those of a proxy in front of it. Not for streams. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Where messages of `logLevel` and above go. Default: stderr, or the console of a page. */
+  logger?: Logger | undefined;
   /** A replacement for the built-in `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
 }
 
-export interface DiscreteOptions {
+/** What every call can have. */
+export interface CallOptions {
+  /** Cancels the call: it throws the signal's reason at once, and closes what it has opened. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds for the whole call, including its retries and waits. Default: the client's setting. */
+  timeout?: number | undefined;
+}
+
+export interface DiscreteOptions extends CallOptions {
   /** Default: `4emotions`. */
   model?: ModelId | undefined;
   /** Add `model`, `weights`, `duration_seconds`, `speech_seconds` and `request_id` to the result. */
   details?: boolean | undefined;
-  signal?: AbortSignal | undefined;
 }
 
+export interface SamplesOptions extends DiscreteOptions {
+  /** In hertz, 8000 to 192000. Default: 44100. */
+  sampleRate?: number | undefined;
+}
+
+/** `timeout` is that of each recording. */
 export interface ManyOptions extends DiscreteOptions {
-  /** Concurrent recordings, 1 to 64. Default: 4. */
+  /** Concurrent recordings at most, 1 to 64; fewer while the server is busy. Default: 4. */
   concurrency?: number | undefined;
 }
 
@@ -131,14 +162,13 @@ export interface RecordingOptions {
   webhookUrl?: string | undefined;
 }
 
-export interface SubmitOptions extends RecordingOptions {
+export interface SubmitOptions extends RecordingOptions, CallOptions {
   /** 0 to 100. Default: 3. */
   maxRetries?: number | undefined;
   onProgress?: ProgressListener | undefined;
-  signal?: AbortSignal | undefined;
 }
 
-export interface UploadOptions extends RecordingOptions {
+export interface UploadOptions extends RecordingOptions, CallOptions {
   /** Size of each part in bytes, 1 MiB to 100 MiB. Default: the client's setting. */
   partSize?: number | undefined;
   /** Retries of each part, 0 to 100. Default: 3. */
@@ -146,20 +176,18 @@ export interface UploadOptions extends RecordingOptions {
   /** The request ID of an interrupted upload of this recording: only the missing parts are sent. */
   resume?: string | undefined;
   onProgress?: ProgressListener | undefined;
-  signal?: AbortSignal | undefined;
 }
 
-export interface ListOptions {
+export interface ListOptions extends CallOptions {
   /** Only requests with this status. */
   status?: RequestStatus | undefined;
   /** Page size, 1 to 200. Default: 50. */
   limit?: number | undefined;
   /** The `next_cursor` of the previous page. */
   cursor?: string | undefined;
-  signal?: AbortSignal | undefined;
 }
 
-export interface EmotionsOptions {
+export interface EmotionsOptions extends CallOptions {
   /** Add times, speech, all confidences and segments to the result. Default: true. */
   details?: boolean | undefined;
   /** Maximum number of polls, 1 to 100. Default: 20. */
@@ -167,7 +195,6 @@ export interface EmotionsOptions {
   /** Milliseconds between two polls, 1000 to 60000. Default: 5000. */
   interval?: number | undefined;
   onProgress?: ProgressListener | undefined;
-  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -176,9 +203,45 @@ export interface EmotionsOptions {
  */
 export interface ClassifyOptions extends UploadOptions, EmotionsOptions {}
 
-export interface DeleteOptions {
-  signal?: AbortSignal | undefined;
+/** The state of a request for a long recording. */
+export interface AsynchStatus {
+  request_id: string;
+  status: RequestStatus;
+  /** How much of the current status is done, 0 to 1. */
+  progress: number;
+  /** Why it failed or expired. */
+  error?: UndertoneError;
 }
+
+export interface TokenOptions extends CallOptions {
+  /** Seconds until the token expires, 60 to 3600. Default: 600. */
+  expiresIn?: number | undefined;
+  /** What the token allows. Default: `all`. */
+  scope?: TokenScope | undefined;
+}
+
+/** A short-lived token: use it as an `apiKey` where the key itself would be exposed, such as in a page. */
+export interface Token {
+  token: string;
+  /** ISO 8601. */
+  expires_at: string;
+  scope: TokenScope;
+}
+
+interface RequestEvent<Status extends 'completed' | 'failed' | 'expired'> {
+  type: `request.${Status}`;
+  /** Time of the event, ISO 8601. */
+  timestamp: string;
+  data: {
+    request_id: string;
+    /** Your own name for the recording, if you gave it one. */
+    label: string | null;
+    status: Status;
+  };
+}
+
+/** The body of a webhook. Fetch the result with its `request_id`. */
+export type WebhookEvent = RequestEvent<'completed'> | RequestEvent<'failed'> | RequestEvent<'expired'>;
 
 export interface StreamOptions {
   /** Default: `4emotions`. */
@@ -194,6 +257,8 @@ export interface StreamOptions {
   /** Called after a lost connection has been re-established. */
   onReconnect?: (() => void) | undefined;
   signal?: AbortSignal | undefined;
+  /** Milliseconds to connect. Default: 10000. */
+  timeout?: number | undefined;
 }
 
 export interface MicrophoneOptions {

@@ -19,12 +19,16 @@ export function joinUrl(base: string, path: string, query: Query = {}): string {
   return withQuery(url.href, query);
 }
 
-/** The list of models is a sibling of the asynch interface. */
-export function modelsUrl(asynchUrl: string): string {
+/** The list of models and the tokens are siblings of the asynch interface. */
+export function siblingUrl(asynchUrl: string, path: string): string {
   const url = new URL(asynchUrl);
   const parent = url.pathname.replace(/\/+$/, '').replace(/\/[^/]*$/, '');
-  url.pathname = `${parent}/${PATHS.models.split('/').at(-1)}`;
+  url.pathname = `${parent}/${path.split('/').at(-1)}`;
   return withQuery(url.href, {});
+}
+
+export function modelsUrl(asynchUrl: string): string {
+  return siblingUrl(asynchUrl, PATHS.models);
 }
 
 /** A URL for logs and errors: its query can contain signatures and tokens. */

@@ -124,7 +124,7 @@ for (const { name, operation, route, answers, settings, waits, ends } of cases.b
     };
     const done = perform(client, operation, known, maxRetries === undefined ? {} : { maxRetries });
     if (ends === null) await done;
-    else await assert.rejects(done, { name: ends });
+    else await assert.rejects(done, { name: classNameOf(ends, lastStatus(answers)) });
     assert.equal(waited.length, waits.length);
     waits.forEach(([least, most], i) => {
       const wait = waited[i] ?? Number.NaN;
@@ -142,7 +142,7 @@ for (const { name, operation, status, headers, body, expect } of cases.errors) {
     const { client } = clientWithoutWaits({ ...server.settings, retryAttempts: 2 });
     await assert.rejects(perform(client, operation, requestIds.example, {}), (error) => {
       assert(error instanceof UndertoneError, String(error));
-      assert.equal(error.name, expect.error);
+      assert.equal(error.name, classNameOf(expect.error, expect.status));
       assert.equal(error.code, expect.code);
       assert.equal(error.status ?? null, expect.status);
       assert(error.message.includes(expect.messageContains), error.message);
@@ -243,6 +243,17 @@ test('shared cases: ETags and timestamps', () => {
   for (const { etag, md5, matches } of cases.etags) assert.equal(plainEtag(etag) === md5, matches, etag);
   for (const { t: stamp, seconds } of cases.timestamps) assert.equal(parseTimestamp(stamp), seconds);
 });
+
+/** Kinds of `RequestFailedError` have classes of their own. */
+function classNameOf(name: string, status: number | null): string {
+  if (name !== 'RequestFailedError') return name;
+  return status === 401 ? 'AuthenticationError' : status === 429 ? 'RateLimitError' : name;
+}
+
+function lastStatus(answers: Cases['backoff']['schedules'][number]['answers']): number | null {
+  const last = answers.at(-1) ?? null;
+  return typeof last === 'object' && last ? last.status : last;
+}
 
 async function useSetting(
   settings: ClientOptions,

@@ -212,7 +212,7 @@ test('a short recording fails after three lost connections', async (t) => {
   server.faults = () => ({ kind: 'cut', afterBytes: 0 });
   const { client } = clientWithoutWaits({ ...server.settings, retryAttempts: 0 });
   await assert.rejects(client.discrete.emotions(RECORDING), {
-    name: 'RequestFailedError',
+    name: 'ConnectionFailedError',
     code: 'connection_failed',
     message: /\(after 2 retries\)$/,
   });

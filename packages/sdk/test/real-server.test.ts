@@ -133,7 +133,7 @@ describe('against the real server', () => {
     const requestId = await client.asynch.upload(recording);
     const somebodyElse = new EmotionClient({ ...server.settings, apiKey: 'somebody-elses-key' });
     await assert.rejects(somebodyElse.asynch.emotions(requestId), {
-      name: 'RequestFailedError',
+      name: 'AuthenticationError',
       status: 401,
     });
     await client.asynch.delete(requestId);

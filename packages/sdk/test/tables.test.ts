@@ -218,7 +218,7 @@ describe('discrete.emotions', () => {
     });
     await server.stop().catch(() => {});
     await assert.rejects(client.discrete.emotions(scrambled(10)), {
-      name: 'RequestFailedError',
+      name: 'ConnectionFailedError',
       code: 'connection_failed',
     });
   });

@@ -3,10 +3,12 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { IdleTimeout } from '../src/asynch/part.ts';
 import { resolveConfig } from '../src/config.ts';
+import { PredictionTimeoutError, RequestTimeoutError } from '../src/errors.ts';
 import { Context } from '../src/http.ts';
+import { EmotionClient } from '../src/index.ts';
 import { nodePlatform } from '../src/platform/node.ts';
 import { sleep } from '../src/platform/platform.ts';
-import { clientWithoutWaits, flakyServer, MIB, scrambled } from './support/clients.ts';
+import { clientWithoutWaits, collect, flakyServer, MIB, scrambled } from './support/clients.ts';
 import { run } from './support/packed.ts';
 
 test('a finished part has no timeout, even if its connection still reads', (t) => {
@@ -52,10 +54,73 @@ test('a call without a response times out', async (t) => {
   const context = new Context(nodePlatform, { ...resolveConfig(server.settings, nodePlatform), apiKey: 'k' });
   const call = context.send({ method: 'GET', url: `${server.origin}/v1/models`, timeout: timeout.signal });
   await assert.rejects(call, {
-    name: 'RequestFailedError',
+    name: 'RequestTimeoutError',
     code: 'timed_out',
     message: /did not respond in time/,
   });
+});
+
+test('timeout limits a whole call, and the client has one for all calls', async (t) => {
+  const server = await flakyServer(t);
+  const known = await clientWithoutWaits(server.settings).client.asynch.upload(scrambled(MIB));
+  server.faults = () => ({ kind: 'hang' });
+  const over = { name: 'RequestTimeoutError', code: 'timed_out', message: /within its timeout of 50 milli/ };
+  const { client: patient } = clientWithoutWaits(server.settings);
+  const { client: hasty } = clientWithoutWaits({ ...server.settings, timeout: 50 });
+  for (const [client, options] of [
+    [patient, { timeout: 50 }],
+    [hasty, {}],
+  ] as const) {
+    await assert.rejects(client.discrete.emotions(scrambled(100), options), over);
+    await assert.rejects(client.discrete.samples(new Float32Array(5 * 44_100), options), over);
+    await assert.rejects(client.asynch.upload(scrambled(100), options), over);
+    await assert.rejects(client.asynch.submit(scrambled(100), options), over);
+    await assert.rejects(client.asynch.list(options), over);
+    await assert.rejects(client.asynch.status(known, options), over);
+    await assert.rejects(client.asynch.delete(known, options), over);
+    await assert.rejects(client.models(options), over);
+    await assert.rejects(client.tokens.create(options), over);
+    const [outcome] = await collect(client.discrete.many([scrambled(100)], options));
+    assert.equal(outcome?.error?.name, 'RequestTimeoutError');
+  }
+});
+
+test('a timeout that covers a retry or a stalled source ends them, too', async (t) => {
+  const server = await flakyServer(t);
+  server.faults = () => ({ kind: 'answer', status: 503, headers: { 'retry-after': '30' } });
+  const client = new EmotionClient({ ...server.settings, logLevel: 'silent', timeout: 50 });
+  await assert.rejects(client.discrete.emotions(scrambled(100)), { name: 'RequestTimeoutError' });
+  const stalled = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => undefined) });
+  await assert.rejects(client.asynch.upload(stalled), { name: 'RequestTimeoutError' });
+});
+
+test('an upload that timed out can be resumed, and a request that is not ready in time polled again', async (t) => {
+  const server = await flakyServer(t);
+  server.faults = ({ part }) => (part === 2 ? { kind: 'hang' } : undefined);
+  const { client } = clientWithoutWaits({ ...server.settings, partSize: MIB });
+  const recording = scrambled(3 * MIB);
+  const error = await client.asynch.upload(recording, { timeout: 500 }).catch((thrown: unknown) => thrown);
+  assert(error instanceof RequestTimeoutError && error.requestId);
+  server.faults = () => undefined;
+  assert.equal(await client.asynch.upload(recording, { resume: error.requestId }), error.requestId);
+  assert(server.assembled(error.requestId).equals(recording));
+  server.faults = ({ route }) => (route === 'prediction' ? { kind: 'hang' } : undefined);
+  const late = await client.asynch.classify(recording, { timeout: 500 }).catch((thrown: unknown) => thrown);
+  assert(late instanceof PredictionTimeoutError && late instanceof RequestTimeoutError && late.requestId);
+});
+
+test('a timeout must be a whole number of milliseconds', async () => {
+  const { client } = clientWithoutWaits({ apiKey: 'k' });
+  for (const timeout of [0, -1, 1.5, Number.NaN, '50', 2 ** 31]) {
+    const message = /timeout is .*: pass a whole number of milliseconds/;
+    await assert.rejects(client.models({ timeout } as never), message);
+    await assert.rejects(collect(client.discrete.many([], { timeout } as never)), message);
+    assert.throws(() => client.stream({ timeout } as never), message);
+    assert.throws(
+      () => clientWithoutWaits({ apiKey: 'k', timeout } as never).client.validateConfig(),
+      message,
+    );
+  }
 });
 
 test('an abort ends a sleep at once, and a completed sleep leaves no listener', async (t) => {

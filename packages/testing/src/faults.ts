@@ -12,6 +12,7 @@ export type Route =
   | 'delete'
   | 'secret'
   | 'discrete'
+  | 'tokens'
   | 'models';
 
 /** A request that the server received. */
@@ -40,6 +41,8 @@ export type Fault =
   | { kind: 'damage' }
   /** Reads the request and never answers. */
   | { kind: 'hang' }
+  /** Answers after a delay. */
+  | { kind: 'slow'; milliseconds: number; done: () => void }
   /** Acknowledges a part without an ETag, but does not store it. */
   | { kind: 'forget' };
 

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, SPEECH_SECONDS_HEADER } from '@undertone/contract';
 import { type Fault, type FaultPlan, type Route, type Seen, sendJson, sendProblem } from './faults.ts';
 
@@ -75,6 +76,10 @@ export class FlakyServer {
     for await (const chunk of request) chunks.push(chunk);
     seen.body = Buffer.concat(chunks);
     if (fault?.kind === 'hang') return;
+    if (fault?.kind === 'slow') {
+      await sleep(fault.milliseconds);
+      fault.done();
+    }
     if (fault?.kind === 'answer') {
       response.writeHead(fault.status, fault.headers);
       response.end(fault.body);
@@ -110,6 +115,7 @@ export class FlakyServer {
     else if (seen.route === 'submit') this.#submit(seen, response);
     else if (seen.route === 'list') sendJson(response, { requests: [], next_cursor: null });
     else if (seen.route === 'secret') sendJson(response, { secret: 'whsec_c2VjcmV0' });
+    else if (seen.route === 'tokens') sendJson(response, tokenFor(seen));
     else if (seen.route === 'models') sendJson(response, { version: '1', weights: {}, models: [] });
     else sendJson(response, DISCRETE_ANSWER, 200, { [SPEECH_SECONDS_HEADER]: String(SPEECH_SECONDS) });
   }
@@ -259,6 +265,14 @@ export const TIMELINE = [
   { t: '100:10', emotion: 'angry', confidence: 0.5 },
 ];
 
+function tokenFor({ body }: Seen) {
+  const { expires_in = 600, scope = 'all' } = JSON.parse(body.toString()) as {
+    expires_in?: number;
+    scope?: string;
+  };
+  return { token: 'token-1', expires_at: new Date(Date.now() + expires_in * 1000).toISOString(), scope };
+}
+
 function routeOf(path: string, method = 'GET'): Route {
   if (path.startsWith('/put/')) return 'part';
   if (path.startsWith('/asynch/requests/')) return 'delete';
@@ -271,6 +285,7 @@ function routeOf(path: string, method = 'GET'): Route {
     '/asynch/webhook-secret': 'secret',
     '/discrete/emotion': 'discrete',
     '/models': 'models',
+    '/tokens': 'tokens',
   };
   const route = routes[path];
   if (!route) throw new Error(`no route ${path}`);

@@ -1,4 +1,4 @@
-import { ASYNCH_PATHS, parseTimestamp, REQUEST_STATES, type WebhookSecret } from '@undertone/contract';
+import { parseTimestamp, REQUEST_STATES } from '@undertone/contract';
 import {
   checkNames,
   choiceProblem,
@@ -7,35 +7,38 @@ import {
   recordingProblems,
   throwIfAny,
 } from '../config.ts';
-import { RequestFailedError, rethrowAs, UploadFailedError } from '../errors.ts';
-import { type Context, readJson } from '../http.ts';
+import { rethrowAs, UploadFailedError } from '../errors.ts';
+import { type Context, operate } from '../http.ts';
 import type { AudioSource } from '../platform/platform.ts';
 import { Reporter } from '../progress.ts';
-import { ASYNCH_RETRIES, withRetries } from '../retry.ts';
 import { openSource } from '../source.ts';
 import type {
   AsynchResult,
+  AsynchStatus,
   AudioInput,
+  CallOptions,
   ClassifyOptions,
-  DeleteOptions,
   EmotionsOptions,
   ListOptions,
   ProgressListener,
   RequestList,
+  RequestSummary,
   SubmitOptions,
   TimelineStep,
   UploadOptions,
 } from '../types.ts';
-import { joinUrl, withoutQuery } from '../urls.ts';
 import type { UploadSettings } from './open.ts';
-import { checkRequestId, type PollSettings, pollResult, requestErrorClass } from './poll.ts';
+import { checkRequestId, type PollSettings, pollErrorClass, pollResult } from './poll.ts';
+import { deleteRequest, fetchStatus, fetchWebhookSecret, listRequests } from './requests.ts';
 import { submitSource } from './submit.ts';
 import { uploadSource } from './upload.ts';
 
-const SHARED_OPTIONS = ['onProgress', 'signal'] as const;
+const CALL_OPTIONS = ['signal', 'timeout'] as const;
+const SHARED_OPTIONS = ['onProgress', ...CALL_OPTIONS] as const;
 const RECORDING_OPTIONS = ['model', 'intervalSeconds', 'channels', 'label', 'webhookUrl'] as const;
 const SUBMIT_OPTIONS = ['maxRetries', ...RECORDING_OPTIONS] as const;
 const UPLOAD_OPTIONS = ['partSize', 'resume', ...SUBMIT_OPTIONS] as const;
+const LIST_OPTIONS = ['status', 'limit', 'cursor', ...CALL_OPTIONS] as const;
 const POLL_OPTIONS = ['maxTries', 'interval', 'details'] as const;
 
 /** Long recordings: upload one, then fetch its timeline. */
@@ -59,21 +62,23 @@ export class AsynchInterface {
   async upload(file: AudioInput, second?: UploadOptions | number, maxRetries?: number): Promise<string> {
     const options: UploadOptions = isOptions(second) ? second : { partSize: second, maxRetries };
     checkNames('asynch.upload', options, [...UPLOAD_OPTIONS, ...SHARED_OPTIONS]);
-    const context = this.#begin();
-    const settings = uploadSettings(options, context.config.partSize);
-    return this.#upload(context, file, settings, options.onProgress);
+    return operate(this.#begin, options, (context, signal) => {
+      const settings = uploadSettings({ ...options, signal }, context.config.partSize);
+      return this.#upload(context, file, settings, options.onProgress);
+    });
   }
 
   /** Uploads a recording in one call: faster for small files, but it cannot be resumed. Returns the request ID. */
   async submit(file: AudioInput, options: SubmitOptions = {}): Promise<string> {
     checkNames('asynch.submit', options, [...SUBMIT_OPTIONS, ...SHARED_OPTIONS]);
-    const context = this.#begin();
-    const { maxRetries = NUMBERS.maxRetries.default, signal } = options;
+    const { maxRetries = NUMBERS.maxRetries.default } = options;
     throwIfAny([numberProblem('maxRetries', maxRetries), ...recordingProblems(options)]);
-    const settings = { recording: options, maxRetries, signal };
-    return this.#send(context, file, signal, options.onProgress, (source, reporter) =>
-      submitSource(context, source, settings, reporter),
-    );
+    return operate(this.#begin, options, (context, signal) => {
+      const settings = { recording: options, maxRetries, signal };
+      return this.#send(context, file, signal, options.onProgress, (source, reporter) =>
+        submitSource(context, source, settings, reporter),
+      );
+    });
   }
 
   /**
@@ -89,29 +94,32 @@ export class AsynchInterface {
   ): Promise<AsynchResult> {
     const options: EmotionsOptions = isOptions(second) ? second : { maxTries: second, interval };
     checkNames('asynch.emotions', options, [...POLL_OPTIONS, ...SHARED_OPTIONS]);
-    const context = this.#begin();
-    const settings = pollSettings(options, NUMBERS.maxTries.default, NUMBERS.interval.default);
-    checkRequestId(requestId);
-    return this.#poll(context, requestId, settings, options.onProgress);
+    return this.#poll(requestId, options, NUMBERS.maxTries.default, NUMBERS.interval.default);
   }
 
   /** Waits until a request has ended, unless `maxTries` is given: polls often at first, then every 5 seconds. */
   async wait(requestId: string, options: EmotionsOptions = {}): Promise<AsynchResult> {
     checkNames('asynch.wait', options, [...POLL_OPTIONS, ...SHARED_OPTIONS]);
-    const context = this.#begin();
-    const settings = pollSettings(options, Number.POSITIVE_INFINITY, undefined);
-    checkRequestId(requestId);
-    return this.#poll(context, requestId, settings, options.onProgress);
+    return this.#poll(requestId, options, Number.POSITIVE_INFINITY, undefined);
   }
 
-  /** Uploads a recording and waits for its timeline, without a limit unless `maxTries` is given. */
+  /** Uploads a recording and waits for its timeline, without a limit unless `maxTries` or `timeout` is given. */
   async classify(file: AudioInput, options: ClassifyOptions = {}): Promise<AsynchResult> {
     checkNames('asynch.classify', options, [...UPLOAD_OPTIONS, ...POLL_OPTIONS, ...SHARED_OPTIONS]);
-    const context = this.#begin();
-    const upload = uploadSettings(options, context.config.partSize);
-    const poll = pollSettings(options, Number.POSITIVE_INFINITY, undefined);
-    const requestId = await this.#upload(context, file, upload, options.onProgress);
-    return this.#poll(context, requestId, poll, options.onProgress);
+    return operate(this.#begin, options, async (context, signal) => {
+      const limited = { ...options, signal };
+      const upload = uploadSettings(limited, context.config.partSize);
+      const poll = pollSettings(limited, Number.POSITIVE_INFINITY, undefined);
+      const requestId = await this.#upload(context, file, upload, options.onProgress);
+      return pollWithProgress(context, requestId, poll, options.onProgress);
+    });
+  }
+
+  /** The state of a request. Only an unknown request ID throws: a request that failed or expired has an `error`. */
+  async status(requestId: string, options: CallOptions = {}): Promise<AsynchStatus> {
+    checkNames('asynch.status', options, CALL_OPTIONS);
+    checkRequestId(requestId);
+    return operate(this.#begin, options, (context, signal) => fetchStatus(context, requestId, signal));
   }
 
   /** Waits for a result like `emotions`, then yields the steps of its timeline. */
@@ -125,47 +133,37 @@ export class AsynchInterface {
 
   /** One page of the requests of this key, newest first. */
   async list(options: ListOptions = {}): Promise<RequestList> {
-    checkNames('asynch.list', options, ['status', 'limit', 'cursor', 'signal']);
-    const { status, limit, cursor, signal } = options;
+    checkNames('asynch.list', options, LIST_OPTIONS);
+    const { status, limit, cursor } = options;
     throwIfAny([
       choiceProblem('status', status, REQUEST_STATES),
       limit === undefined ? undefined : numberProblem('limit', limit),
     ]);
-    const context = this.#begin();
-    const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.requests, { status, limit, cursor });
-    const response = await context.callWithRetries('Listing the requests', { method: 'GET', url, signal });
-    return readJson<RequestList>(response, withoutQuery(url), ({ requests }) => Array.isArray(requests));
+    const query = { status, limit, cursor };
+    return operate(this.#begin, options, (context, signal) => listRequests(context, query, signal));
   }
 
-  /** The signing secret for webhooks of this key, to verify them with a Standard Webhooks library. */
-  async webhookSecret(): Promise<string> {
-    const context = this.#begin();
-    const url = joinUrl(context.config.asynchUrl, ASYNCH_PATHS.webhookSecret);
-    const response = await context.callWithRetries('Fetching the webhook secret', { method: 'GET', url });
-    const isValid = ({ secret }: Record<string, unknown>) => typeof secret === 'string';
-    return readJson<WebhookSecret>(response, withoutQuery(url), isValid).secret;
+  /** All requests of this key, newest first. Fetches the next page of `limit` requests when it is needed. */
+  async *listAll(options: ListOptions = {}): AsyncGenerator<RequestSummary, void, undefined> {
+    let cursor = options.cursor ?? null;
+    do {
+      const page: RequestList = await this.list({ ...options, cursor: cursor ?? undefined });
+      yield* page.requests;
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+  }
+
+  /** The signing secret for webhooks of this key, for `webhooks.verify`. */
+  async webhookSecret(options: CallOptions = {}): Promise<string> {
+    checkNames('asynch.webhookSecret', options, CALL_OPTIONS);
+    return operate(this.#begin, options, fetchWebhookSecret);
   }
 
   /** Deletes a request with its audio and its result. */
-  async delete(requestId: string, options: DeleteOptions = {}): Promise<void> {
-    checkNames('asynch.delete', options, ['signal']);
-    const context = this.#begin();
+  async delete(requestId: string, options: CallOptions = {}): Promise<void> {
+    checkNames('asynch.delete', options, CALL_OPTIONS);
     checkRequestId(requestId);
-    const { signal } = options;
-    const url = joinUrl(context.config.asynchUrl, `${ASYNCH_PATHS.requests}/${requestId}`);
-    const attempts = context.config.retryAttempts;
-    const retries = { ...ASYNCH_RETRIES, attempts, what: 'Deleting the request', signal };
-    await rethrowAs(requestErrorClass, requestId, () =>
-      withRetries(context, retries, async (retry) => {
-        try {
-          await context.call({ method: 'DELETE', url, signal });
-        } catch (error) {
-          // An earlier attempt deleted it, but its response was lost.
-          const isGone = error instanceof RequestFailedError && error.status === 404;
-          if (retry === 0 || !isGone) throw error;
-        }
-      }),
-    );
+    await operate(this.#begin, options, (context, signal) => deleteRequest(context, requestId, signal));
   }
 
   #upload(
@@ -190,8 +188,7 @@ export class AsynchInterface {
       () => UploadFailedError,
       undefined,
       async () => {
-        signal?.throwIfAborted();
-        const source = await openSource(context.platform, file);
+        const source = await openSource(context.platform, file, signal);
         const reporter = reporterFor(context, listener);
         try {
           return await send(source, reporter);
@@ -203,21 +200,34 @@ export class AsynchInterface {
     );
   }
 
-  #poll(
-    context: Context,
+  async #poll(
     requestId: string,
-    settings: PollSettings,
-    listener: ProgressListener | undefined,
+    options: EmotionsOptions,
+    defaultTries: number,
+    defaultInterval: number | undefined,
   ): Promise<AsynchResult> {
-    return rethrowAs(requestErrorClass, requestId, async () => {
-      const reporter = reporterFor(context, listener);
-      try {
-        return await pollResult(context, requestId, settings, reporter);
-      } finally {
-        reporter.end();
-      }
-    });
+    const settings = pollSettings(options, defaultTries, defaultInterval);
+    checkRequestId(requestId);
+    return operate(this.#begin, options, (context, signal) =>
+      pollWithProgress(context, requestId, { ...settings, signal }, options.onProgress),
+    );
   }
+}
+
+function pollWithProgress(
+  context: Context,
+  requestId: string,
+  settings: PollSettings,
+  listener: ProgressListener | undefined,
+): Promise<AsynchResult> {
+  return rethrowAs(pollErrorClass, requestId, async () => {
+    const reporter = reporterFor(context, listener);
+    try {
+      return await pollResult(context, requestId, settings, reporter);
+    } finally {
+      reporter.end();
+    }
+  });
 }
 
 function reporterFor(context: Context, listener: ProgressListener | undefined): Reporter {

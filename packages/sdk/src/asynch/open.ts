@@ -6,6 +6,7 @@ import {
   plainEtag,
   type UploadStatus,
 } from '@undertone/contract';
+import { untilAborted } from '../abort.ts';
 import { RequestFailedError, rethrowAs } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { AudioSource } from '../platform/platform.ts';
@@ -124,8 +125,8 @@ export async function continueUpload(
   if (Math.ceil(source.size / original) !== known.part_count) throw otherRecording(requestId);
   const parts = planParts(source.size, original);
   for (const stored of known.parts) {
-    if (!(await matches(context, source, parts[stored.PartNumber - 1], stored)))
-      throw otherRecording(requestId);
+    const isSame = matches(context, source, parts[stored.PartNumber - 1], stored);
+    if (!(await untilAborted(isSame, signal))) throw otherRecording(requestId);
   }
   context.log.info(
     `Request ${requestId}: ${known.parts.length} of ${parts.length} parts are already uploaded.`,

@@ -1,4 +1,5 @@
 import { plainEtag } from '@undertone/contract';
+import { untilAborted } from '../abort.ts';
 import { RequestFailedError } from '../errors.ts';
 import { type Context, type HttpResponse, refusal } from '../http.ts';
 import type { AudioSource, Md5 } from '../platform/platform.ts';
@@ -62,7 +63,9 @@ async function attemptPart(
         // A stream has no length, but object stores require one.
         ...(platform.streamsBodies && { 'content-length': String(size) }),
       },
-      body: platform.streamsBodies ? streamOf(reading.bytes()) : await gather(reading.bytes(), size),
+      body: platform.streamsBodies
+        ? streamOf(reading.bytes())
+        : await untilAborted(gather(reading.bytes(), size), signal),
       signal,
       timeout: idle.signal,
     });
@@ -91,7 +94,7 @@ function acknowledged(response: HttpResponse, md5: string, part: Part): string |
   if (etag === null || plainEtag(etag) === md5) return etag;
   // S3 with an AWS KMS key: the ETag is not an MD5.
   if (response.headers.get('x-amz-server-side-encryption')?.startsWith('aws:kms')) return etag;
-  const details = { status: 200, code: 'etag_mismatch' };
+  const details = { status: 200, code: 'etag_mismatch' } as const;
   throw new RequestFailedError(`Part ${part.number} was corrupted on the way.`, details);
 }
 

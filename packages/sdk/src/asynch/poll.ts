@@ -3,7 +3,7 @@ import {
   InvalidRequestIdError,
   PredictionFailedError,
   PredictionTimeoutError,
-  RequestFailedError,
+  type RequestFailedError,
 } from '../errors.ts';
 import { type Context, readJson } from '../http.ts';
 import type { Reporter } from '../progress.ts';
@@ -52,14 +52,19 @@ export function checkRequestId(requestId: unknown): asserts requestId is string 
 /** The error class for a refused call about an existing request. */
 export function requestErrorClass({ status }: RequestFailedError) {
   if (status === 404 || status === 410) return InvalidRequestIdError;
-  return status === 422 ? PredictionFailedError : RequestFailedError;
+  return status === 422 ? PredictionFailedError : undefined;
+}
+
+/** Whatever took too long, the request continues. */
+export function pollErrorClass(error: RequestFailedError) {
+  return error.code === 'timed_out' ? PredictionTimeoutError : requestErrorClass(error);
 }
 
 function pace(tries: number): number {
   return Math.min(PACE.longestMs, Math.round(PACE.firstMs * PACE.growth ** (tries - 1)));
 }
 
-async function fetchResult(
+export async function fetchResult(
   context: Context,
   requestId: string,
   details: boolean,

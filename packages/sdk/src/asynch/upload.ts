@@ -167,7 +167,7 @@ class Upload {
     }
     const target = this.#urls.get(number);
     if (target !== undefined) return target.url;
-    const details = { code: 'invalid_answer' };
+    const details = { code: 'invalid_answer' } as const;
     throw new RequestFailedError(`The server sent no URL for part ${number}.`, details);
   }
 

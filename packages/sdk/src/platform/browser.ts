@@ -9,7 +9,9 @@ const BLOB_BYTES = 8 * 1024 * 1024;
 /** A page or a web worker: no environment variables, files or terminal, and no streaming of request bodies. */
 export const browserPlatform: Platform = {
   env: () => undefined,
-  log: (level, line) => console[level](line),
+  logger: console,
+  // A page may not set its User-Agent.
+  headers: {},
   terminal: () => null,
   md5: () => new PortableMd5(),
   sleep,

@@ -1,10 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, constants, openSync } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
+import { itemsOf } from '../abort.ts';
 import { MissingFileError, UndertoneError } from '../errors.ts';
 import { baseName, fileChanged, newPiece } from '../source.ts';
 import { type AudioSource, type Platform, sleep } from './platform.ts';
@@ -13,7 +16,8 @@ import { type AudioSource, type Platform, sleep } from './platform.ts';
 export const nodePlatform: Platform = {
   env: (name) => process.env[name],
   // All levels go to stderr: stdout belongs to the program.
-  log: (level, line) => (level === 'error' ? console.error(line) : console.warn(line)),
+  logger: { debug: warn, info: warn, warn, error: (line) => console.error(line) },
+  headers: { 'user-agent': `undertone-sdk/${manifest.version} (${runtimeName()})` },
   terminal: () =>
     process.stderr.isTTY
       ? {
@@ -33,24 +37,41 @@ export const nodePlatform: Platform = {
   spool,
 };
 
-async function openPath(pathOrUrl: string | URL): Promise<AudioSource> {
+function warn(line: string): void {
+  console.warn(line);
+}
+
+function runtimeName(): string {
+  const { bun, deno, node } = process.versions;
+  if (bun) return `bun/${bun}`;
+  return deno ? `deno/${deno}` : `node/${node}`;
+}
+
+async function openPath(pathOrUrl: string | URL, signal?: AbortSignal): Promise<AudioSource> {
   const path = typeof pathOrUrl === 'string' ? pathOrUrl : fileURLToPath(pathOrUrl);
   let handle: FileHandle | undefined;
   try {
     const kind = await stat(path);
     if (kind.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
+    if (kind.isFIFO()) return await spool(itemsOf(openPipe(path), signal), baseName(path));
     handle = await open(path, 'r');
-    // A pipe has no length and can be read only once.
-    if (!kind.isFile()) return await spool(handle.createReadStream(), baseName(path));
+    // A device has no length and can be read only once.
+    if (!kind.isFile()) return await spool(itemsOf(handle.createReadStream(), signal), baseName(path));
     return await handleSource(handle, baseName(path));
   } catch (error) {
     await handle?.close();
-    if (error instanceof UndertoneError) throw error;
+    if (error instanceof UndertoneError || signal?.aborted) throw error;
     throw new MissingFileError(`${path} cannot be read: ${readErrorReason(error)}.`, {
       code: 'missing_file',
       cause: error,
     });
   }
+}
+
+/** Without blocking: a pipe without a writer would otherwise block a thread, and could not be closed. */
+function openPipe(path: string): Socket {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
 }
 
 /** The temporary file is unlinked at once, so that a crash leaves no audio behind. */

@@ -1,3 +1,5 @@
+import type { Logger } from '../types.ts';
+
 /** Computes an MD5 incrementally. */
 export interface Md5 {
   update(bytes: Uint8Array): void;
@@ -27,13 +29,15 @@ export interface AudioSource {
 /** Everything that differs between Node and browsers. */
 export interface Platform {
   env(name: string): string | undefined;
-  log(level: 'debug' | 'info' | 'warn' | 'error', line: string): void;
+  readonly logger: Logger;
+  /** Sent with every call. */
+  readonly headers: Readonly<Record<string, string>>;
   terminal(): Terminal | null;
   md5(): Md5;
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
   /** Whether `fetch` can stream a request body. If not, each part is in memory while it is sent. */
   readonly streamsBodies: boolean;
-  openPath(path: string | URL): Promise<AudioSource>;
+  openPath(path: string | URL, signal?: AbortSignal): Promise<AudioSource>;
   /** Stores a stream of unknown length outside of memory, so that its parts can be sent and resent. */
   spool(chunks: AsyncIterable<Uint8Array>, name: string): Promise<AudioSource>;
 }

@@ -15,10 +15,11 @@ export const MIB = 1024 ** 2;
 export function clientWithoutWaits(options: ClientOptions, base: Platform = nodePlatform) {
   const waits: number[] = [];
   const lines: string[] = [];
+  const record = (line: string) => void lines.push(line);
   const platform: Platform = {
     ...base,
     env: () => undefined,
-    log: (_level, line) => void lines.push(line),
+    logger: { debug: record, info: record, warn: record, error: record },
     terminal: () => null,
     sleep: async (milliseconds, signal) => {
       signal?.throwIfAborted();
