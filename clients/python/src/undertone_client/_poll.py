@@ -48,11 +48,14 @@ async def poll_result(session: Session, request_id: str, settings: PollSettings,
             reporter.report(Progress("completed", 1, request_id))
             return state
         reporter.report(state)
-        left = remaining()
-        if left == 0 or (settings.max_tries is not None and tries >= settings.max_tries):
+        if settings.max_tries is not None and tries >= settings.max_tries:
             raise _timed_out(state, tries)
         delay = _growing_delay(tries) if settings.interval_ms is None else settings.interval_ms
-        await _retry.wait(delay if left is None else min(delay, math.ceil(left * 1000)))
+        left = remaining()
+        if left is not None and left * 1000 <= delay:
+            await _retry.wait(math.ceil(left * 1000))
+            raise _timed_out(state, tries)
+        await _retry.wait(delay)
     raise AssertionError  # unreachable
 
 
