@@ -69,7 +69,7 @@ def test_the_timeout_of_a_call_ends_it_with_its_retries(
     flaky.faults = lambda _seen: SLOW
     with pytest.raises(RequestTimeoutError):
         call(make_twin(**flaky.settings))
-    assert len(flaky.seen) == 1
+    assert len(flaky.seen) <= 1
 
 
 def test_a_retry_that_would_exceed_the_timeout_is_not_waited_for(
@@ -86,7 +86,7 @@ def test_an_upload_that_times_out_can_be_resumed(flaky: FlakyServer, make_twin: 
     twin = make_twin(**flaky.settings, part_size=MIB)
     recording = scrambled(2 * MIB)
     with pytest.raises(UploadFailedError) as caught:
-        twin.asynch.upload(recording, timeout=1)
+        twin.asynch.upload(recording, timeout=5)
     assert isinstance(caught.value, RequestTimeoutError)
     flaky.faults = lambda _seen: None
     request_id = twin.asynch.upload(recording, resume=caught.value.request_id)
@@ -99,15 +99,22 @@ def test_waiting_for_a_result_ends_at_the_timeout(flaky: FlakyServer, make_twin:
     request_id = twin.asynch.upload(RECORDING)
     started = time.monotonic()
     with pytest.raises(PredictionTimeoutError) as caught:
-        twin.asynch.emotions(request_id, interval=60_000, timeout=0.3)
+        twin.asynch.emotions(request_id, interval=60_000, timeout=3)
     assert time.monotonic() - started < 30
     assert caught.value.request_id == request_id
 
 
 def test_the_timeout_of_a_batch_counts_for_each_recording(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     flaky.faults = lambda seen: SLOW if seen.time == 0 else None
-    outcomes = list(make_twin(**flaky.settings).discrete.many([RECORDING] * 3, 1, timeout=2))
+    outcomes = list(make_twin(**flaky.settings).discrete.many([RECORDING] * 3, 1, timeout=5))
     assert [outcome.error.code if outcome.error else None for outcome in outcomes] == ["timed_out", None, None]
+
+
+def test_recordings_of_a_batch_that_wait_for_their_turn_do_not_time_out(flaky: FlakyServer) -> None:
+    flaky.faults = lambda _seen: Fault("slow", seconds=2)
+    with EmotionClient(**flaky.settings) as client:  # 4, 8, 16 and 32 requests at a time: 8 seconds
+        outcomes = list(client.discrete.many([RECORDING] * 60, 60, timeout=7))
+    assert [outcome.error for outcome in outcomes] == [None] * 60
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "5"])

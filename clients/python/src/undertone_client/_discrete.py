@@ -120,7 +120,7 @@ class AsyncDiscrete:
         :param concurrency: maximum number of concurrent requests, 1 to 64
         :param model: ``4emotions`` (the default), ``5emotions`` or ``7emotions``
         :param details: include model, weights, duration_seconds and request_id in the results
-        :param timeout: maximum seconds for each recording, with its retries
+        :param timeout: maximum seconds for each recording, with its retries, from when it is sent
         """
         config = self._session.config
         config.require_ready()
@@ -129,9 +129,11 @@ class AsyncDiscrete:
         throttle = Throttle(concurrency)
 
         async def classify(item: BatchItem) -> DiscreteResult:
-            with failing_as(RequestFailedError), time_limit(timeout):
+            with failing_as(RequestFailedError):
                 body = await run_blocking(lambda: _body_of(item))
-                return await self._post(body, BATCH_ATTEMPTS, throttle, model=model, details=details)
+                await throttle.turn()  # before its time starts
+                with time_limit(timeout):
+                    return await self._post(body, BATCH_ATTEMPTS, throttle, model=model, details=details)
 
         items = enumerate(files)
         outcomes = as_completed(items, concurrency, lambda item: outcome_of(item[0], item[1], classify))

@@ -41,7 +41,7 @@ class Throttle:
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request when its turn has come, and learn from how it ends."""
-        await self._turn()
+        await self.turn()
         self._running += 1
         lowered = self._lowered
         try:
@@ -67,7 +67,8 @@ class Throttle:
         pause.add_done_callback(self._pauses.discard)
         await pause
 
-    async def _turn(self) -> None:
+    async def turn(self) -> None:
+        """Wait until a request may be sent."""
         while self._pauses or self._running >= int(self._limit):
             if self._pauses:
                 await asyncio.wait(self._pauses)
