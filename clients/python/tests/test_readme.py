@@ -53,7 +53,7 @@ def test_readme_example_runs(number: int, running: list[subprocess.Popen[str]]) 
 
 
 def test_the_readme_has_an_example_of_every_feature() -> None:
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 9
     for name in (
         "EmotionClient",
         "AsyncEmotionClient",
@@ -64,5 +64,7 @@ def test_the_readme_has_an_example_of_every_feature() -> None:
         "upload",
         "many",
         "stream",
+        "status",
+        "iter_requests",
     ):
         assert any(name in example for example in EXAMPLES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import undertone_client
@@ -11,7 +12,7 @@ from undertone_client import InvalidRequestIdError, PredictionFailedError, Predi
 
 from .support.clients import MIB, scrambled
 from .support.real_server import VOICES
-from .support.talk import talk
+from .support.talk import talk, wav
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,19 @@ def test_prepared_samples_give_the_same_result_in_every_form(real: RealServer, m
     again = twin.discrete.emotions(samples=prepared.reshape(-1, 1), sample_rate=44_100.0)
     assert once == again
     assert abs(sum(once.all_predictions.values()) - 1) < 0.01
+
+
+def test_samples_give_the_same_result_as_the_16_bit_file_they_come_from(real: RealServer, make_twin: MakeTwin) -> None:
+    twin = make_twin(**real.settings)
+    voice: Any = np.frombuffer(talk(9)[44:], "<i2")
+    stereo = np.stack([voice, voice[::-1]], axis=1)
+    for whole, rate in ((voice, 16_000), (stereo, 16_000), (voice, 22_050), (np.resize(voice, 198_450), 44_100)):
+        channels = 1 if whole.ndim == 1 else 2
+        file = twin.discrete.emotions(wav(whole.tobytes(), rate, channels), details=True).to_dict()
+        forms: list[Any] = [whole, whole / 32768, (whole / 32768).astype(np.float32)]
+        for samples in forms:
+            same = twin.discrete.emotions(samples=samples, sample_rate=float(rate), details=True).to_dict()
+            assert {**same, "request_id": file["request_id"]} == file
 
 
 def test_the_error_of_a_refused_recording_has_its_figures(real: RealServer, make_twin: MakeTwin) -> None:

@@ -7,11 +7,23 @@ import dataclasses
 import importlib
 import pickle
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from undertone_client import AsynchResult, DiscreteResult, MissingPackageError, ModelList, TimelineElement
+from undertone_client import (
+    AsynchResult,
+    Classified,
+    DiscreteResult,
+    MissingPackageError,
+    ModelList,
+    Outcome,
+    Refused,
+    RequestFailedError,
+    TimelineElement,
+    to_dataframe,
+)
 from undertone_client._drawing import MAX_BLOCKS, blocks_of
 
 from .support.flaky_server import DISCRETE_ANSWER, MODELS, TIMELINE
@@ -247,3 +259,26 @@ def test_a_missing_package_error_has_the_install_command(
     with pytest.raises(MissingPackageError, match=f"pip install {package}") as caught:
         use()
     assert isinstance(caught.value, ImportError)
+
+
+def test_a_table_of_a_batch_has_a_row_per_recording_in_its_order() -> None:
+    speech = DiscreteResult.from_dict({**DISCRETE_ANSWER, "speech_seconds": 3.5})
+    silence = DiscreteResult.from_dict({**DISCRETE_ANSWER, "speech_seconds": 0})
+    error = RequestFailedError("It has 2 seconds.", code="audio_too_short")
+    outcomes: list[Outcome] = [
+        Refused("short.wav", error, index=2),
+        Classified(Path("a/speech.wav"), speech, index=0),
+        Classified(b"RIFF", silence, index=1),
+    ]
+    table = to_dataframe(iter(outcomes))
+    assert list(table.columns) == [
+        *("file", "emotion", "confidence", "speech_seconds", "error", "code"),
+        *("angry", "happy", "neutral", "sad"),
+    ]
+    assert table["file"].to_list()[::2] == ["a/speech.wav", "short.wav"]
+    assert table["emotion"].to_list()[:2] == ["happy", "no speech"]
+    assert table["confidence"].to_list()[:2] == [0.7, 0.7]
+    assert table["happy"].isna().to_list() == [False, False, True]
+    assert table["file"].isna().to_list() == [False, True, False]
+    assert (table["error"].to_list()[2], table["code"].to_list()[2]) == ("It has 2 seconds.", "audio_too_short")
+    assert list(to_dataframe([]).columns)[:2] == ["file", "emotion"]

@@ -100,38 +100,77 @@ def test_recordings_under_five_seconds_start_earlier() -> None:
         assert np.array_equal(prepared, one[start:].astype(np.float32))
 
 
-@pytest.mark.parametrize(
-    ("form", "close"),
-    [
-        (lambda one: one, 0),
-        (lambda one: one.astype(np.float32), 1e-7),
-        (lambda one: one.tolist(), 0),
-        (lambda one: np.round(one * 32768).astype(np.int16), 1e-4),
-        (lambda one: np.round(one * 128 + 128).astype(np.uint8), 0.01),
-        (lambda one: np.stack([one, one]), 1e-12),
-        (lambda one: np.stack([one, one], axis=1), 1e-12),
-    ],
-    ids=["float64", "float32", "a list", "int16", "uint8", "channels first", "channels last"],
-)
-def test_samples_of_any_type_are_sent_in_the_documented_form(
-    form: Any, close: float, flaky: FlakyServer, make_twin: MakeTwin
-) -> None:
-    one = tone(44_100, 5)
-    result = make_twin(**flaky.settings).discrete.emotions(samples=form(one), sample_rate=44_100, model="5emotions")
-    assert result.main_emotion == "happy"
+def sent_file(flaky: FlakyServer) -> tuple[tuple[int, int, int, int], Any]:
+    """Return encoding, channels, rate and bits of the WAV file that the server received, and its frames."""
     (call,) = flaky.calls("discrete")
-    assert call.headers["content-type"] == "application/json"
-    assert call.query["model"] == "5emotions"
-    (sent,) = json.loads(json.loads(call.body))["payload"]
-    assert len(sent) == 198_450
-    assert np.abs(np.array(sent) - one[22_050:]).max() <= close + 1e-7
+    assert call.headers["content-type"].startswith("multipart/form-data")
+    file = call.body[call.body.index(b"RIFF") : call.body.rindex(b"\r\n--")]
+    encoding, channels, rate, speed, frame, bits = struct.unpack("<HHIIHH", file[20:36])
+    assert struct.unpack("<I", file[4:8])[0] == len(file) - 8
+    assert struct.unpack("<I", file[40:44])[0] == len(file) - 44
+    assert (speed, frame) == (rate * channels * bits // 8, channels * bits // 8)
+    frames = np.frombuffer(file[44:], "<i2" if encoding == 1 else "<f4").reshape(-1, channels)
+    return (encoding, channels, rate, bits), frames
+
+
+@pytest.mark.parametrize("rate", [8_000, 22_050, 44_100, 48_000])
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda one: one,
+        lambda one: one.astype(np.float32),
+        lambda one: one.tolist(),
+        lambda one: np.stack([one, one]),
+        lambda one: np.stack([one, one], axis=1),
+        lambda one: np.stack([one, one], axis=1)[::-1][::-1],
+    ],
+    ids=["float64", "float32", "a list", "channels first", "channels last", "a view"],
+)
+def test_all_samples_are_sent_unchanged_at_their_own_rate(
+    form: Any, rate: int, flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    one = tone(rate, 9.5)
+    given = form(one)
+    result = make_twin(**flaky.settings).discrete.emotions(samples=given, sample_rate=rate, model="5emotions")
+    assert result.main_emotion == "happy"
+    channels = 1 if np.ndim(given) == 1 else 2
+    form_of_file, frames = sent_file(flaky)
+    assert form_of_file == (3, channels, rate, 32)
+    assert np.array_equal(frames, np.stack([one] * channels, axis=1).astype(np.float32))
+    assert flaky.calls("discrete")[0].query["model"] == "5emotions"
+
+
+@pytest.mark.parametrize("kind", ["<i2", ">i2"])
+def test_int16_samples_are_sent_as_they_are(kind: str, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    whole = np.round(tone(16_000, 5) * 32767).astype(kind)
+    make_twin(**flaky.settings).discrete.emotions(samples=whole, sample_rate=np.float64(16_000))
+    form_of_file, frames = sent_file(flaky)
+    assert form_of_file == (1, 1, 16_000, 16)
+    assert np.array_equal(frames[:, 0], whole)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "uint16", "int32", "int64", "a list"])
+def test_integers_of_unknown_scale_are_rejected_with_what_to_do(
+    kind: str, flaky: FlakyServer, make_twin: MakeTwin
+) -> None:
+    whole: Any = np.arange(80_000) % 100
+    samples = whole.tolist() if kind == "a list" else whole.astype(kind)
+    with pytest.raises(ConfigError, match=r"integers, whose scale is unknown: give int16, or floats from -1 to 1\."):
+        make_twin(**flaky.settings).discrete.emotions(samples=samples, sample_rate=16_000)
+    assert flaky.seen == []
+
+
+@pytest.mark.parametrize("rate", [22_050, 22_050.0, np.float32(22_050), np.int64(22_050)])
+def test_whole_rates_of_any_number_type_are_accepted(rate: Any, flaky: FlakyServer, make_twin: MakeTwin) -> None:
+    make_twin(**flaky.settings).discrete.emotions(samples=tone(22_050, 5), sample_rate=rate)
+    assert sent_file(flaky)[0][2] == 22_050
 
 
 def test_prepared_samples_are_sent_unchanged(flaky: FlakyServer, make_twin: MakeTwin) -> None:
     prepared = undertone_client.prepare(talk(6))
     make_twin(**flaky.settings).discrete.emotions(samples=prepared, sample_rate=44_100)
     (sent,) = json.loads(json.loads(flaky.calls("discrete")[0].body))["payload"]
-    assert np.abs(np.array(sent) - prepared).max() < 1e-6
+    assert np.array_equal(np.array(sent, np.float32), prepared)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import linecache
 import signal
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
 from undertone_client import EmotionClient, Progress
+from undertone_client._portal import Portal
 
 from .support.clients import MIB, scrambled
 from .support.flaky_server import Fault, FlakyServer
@@ -20,7 +24,9 @@ from .support.programs import start
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterator
     from pathlib import Path
+    from types import FrameType
 
 RECORDING = scrambled(MIB)
 
@@ -187,6 +193,86 @@ if child:
 """
     out, err = start(program, flaky.environment).communicate(timeout=50)
     assert (out, err) == ("happy\nhappy\n", "")
+
+
+@pytest.mark.parametrize("is_used_before", [True, False], ids=["used before", "new"])
+def test_worker_processes_can_use_a_client_made_before_the_fork(is_used_before: bool, flaky: FlakyServer) -> None:  # noqa: FBT001
+    program = """
+import multiprocessing, sys, warnings, undertone_client
+client = undertone_client.EmotionClient()
+if sys.argv[1] == "True":
+    client.discrete.emotions(b"x")
+warnings.simplefilter("ignore")  # newer Pythons warn about every fork of a process with threads
+def work(number):
+    return [outcome.result.main_emotion for outcome in client.discrete.many([b"x"] * number)]
+with multiprocessing.get_context("fork").Pool(3) as pool:
+    print(sum(map(len, pool.map(work, range(8)))), flush=True)
+print(client.discrete.emotions(b"x").main_emotion)
+"""
+    out, err = start(program, flaky.environment, str(is_used_before)).communicate(timeout=50)
+    assert (out, err) == ("28\nhappy\n", "")
+
+
+def test_a_forked_process_works_also_if_another_thread_was_starting_a_call(flaky: FlakyServer) -> None:
+    program = """
+import os, warnings, undertone_client
+client = undertone_client.EmotionClient()
+client.discrete.emotions(b"x")
+warnings.simplefilter("ignore")
+with client._portal._lock:  # as another thread holds it for a moment
+    child = os.fork()
+    if child == 0:
+        print(client.discrete.emotions(b"x").main_emotion, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    out, err = start(program, flaky.environment).communicate(timeout=50)
+    assert (out, err) == ("happy\n", "")
+
+
+def test_ctrl_c_at_any_line_of_handing_over_an_operation_leaves_nothing_running() -> None:
+    async def close() -> None:
+        pass
+
+    async def endless() -> None:
+        await asyncio.Event().wait()
+
+    async def count_others() -> int:
+        return len(asyncio.all_tasks()) - 2  # without this one, and the one that ends the thread
+
+    interrupted: list[str] = []
+    while "call.run_posted_work()" not in interrupted:
+        portal = Portal(close)
+        operation = endless()
+        with pytest.raises(KeyboardInterrupt), interrupting(interrupted):
+            portal.run(operation)
+        operation.close()  # if it was interrupted before the operation was taken
+        assert portal.run(count_others()) == 0, interrupted[-1]
+        portal.close()
+    assert "loop.call_soon_threadsafe(call.begin)" in interrupted
+    assert "self._thread.start()" in interrupted
+
+
+@contextmanager
+def interrupting(interrupted: list[str]) -> Iterator[None]:
+    """Raise KeyboardInterrupt before the next line of `Portal.run` or `_started`, and note which one that is."""
+
+    def on_line(frame: FrameType, event: str, _value: object) -> Any:
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if event == "line" and line not in interrupted:
+            interrupted.append(line)
+            raise KeyboardInterrupt
+        return on_line
+
+    def on_call(frame: FrameType, _event: str, _value: object) -> Any:
+        return on_line if frame.f_code in (Portal.run.__code__, Portal._started.__code__) else None
+
+    before = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def ours() -> list[str]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._checks import default, raise_if_any
 from ._config import NO_KEY, resolve_config
 from ._log import set_level
 from ._session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx
 
 
 class ClientBase:
@@ -23,6 +30,10 @@ class ClientBase:
         discrete_url: str | None = None,
         asynch_url: str | None = None,
         log_level: str | None = None,
+        timeout: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        http_client: httpx.AsyncClient | None = None,
     ) -> None:
         """
         Configure the client. Settings that are not given come from the environment, then from the defaults.
@@ -37,6 +48,12 @@ class ClientBase:
         :param asynch_url: base URL of another asynch interface; default SERVICE_ASYNCH_URL
         :param log_level: DEBUG, INFO, WARNING, ERROR or SILENT for the logger ``undertone_client``; default
             SERVICE_LOG_LEVEL
+        :param timeout: seconds without a byte in either direction before a request fails; default 60, and 120 for
+            parts. For a limit on a whole call, with its retries, pass `timeout` to the call
+        :param headers: additional headers for every request to the service
+        :param proxy: URL of a proxy; default HTTPS_PROXY, HTTP_PROXY and ALL_PROXY
+        :param http_client: an ``httpx.AsyncClient`` of your own, for settings that are not listed here;
+            `EmotionClient` closes it, `AsyncEmotionClient` leaves that to you
         """
         self._config = resolve_config(
             api_key,
@@ -48,6 +65,10 @@ class ClientBase:
             show_progress=show_progress,
             max_threads=max_threads,
             retry_attempts=retry_attempts,
+            timeout=timeout,
+            headers={} if headers is None else headers,
+            proxy=proxy,
+            http_client=http_client,
         )
         set_level(self._config.log_level)
         self._open(Session(self._config))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, get_args
 
 import httpx
 
 from .errors import ConfigError
+from .literals import ChannelMode, ModelName, RequestState, TokenScope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MIB = 1024 * 1024
 
-MODEL_IDS = ("4emotions", "5emotions", "7emotions")
-CHANNEL_MODES = ("mix", "separate")
-STATUSES = ("uploading", "queued", "processing", "completed", "failed", "expired")
+MODEL_IDS: tuple[str, ...] = get_args(ModelName)
+CHANNEL_MODES: tuple[str, ...] = get_args(ChannelMode)
+STATUSES: tuple[str, ...] = get_args(RequestState)
+TOKEN_SCOPES: tuple[str, ...] = get_args(TokenScope)
 MAX_LABEL_LENGTH = 100
 
 
@@ -39,6 +43,7 @@ NUMBERS = {
     "interval_seconds": Range(5, 1, 60, "seconds"),
     "concurrency": Range(4, 1, 64, "concurrent recordings"),
     "limit": Range(50, 1, 200, "requests"),
+    "expires_in": Range(600, 60, 3600, "seconds"),
 }
 
 #: The numbers of a stream.
@@ -64,6 +69,13 @@ def number_problem(name: str, value: Any, numbers: Mapping[str, Range] = NUMBERS
     if whole is not None and limits.least <= whole <= limits.most:
         return None
     return f"{name} is {value!r}: give a whole number of {limits.unit} from {limits.least} to {limits.most}."
+
+
+def timeout_problem(timeout: Any) -> str | None:
+    is_number = isinstance(timeout, Real) and not isinstance(timeout, bool)
+    if timeout is None or (is_number and 0 < float(timeout) < math.inf):
+        return None
+    return f"timeout is {timeout!r}: give a number of seconds greater than 0."
 
 
 def model_problem(model: Any) -> str | None:

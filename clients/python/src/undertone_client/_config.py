@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._checks import number_problem, raise_if_any, url_problem
+import httpx
+
+from ._checks import number_problem, raise_if_any, timeout_problem, url_problem
 from ._log import LEVELS, level_number
 from ._urls import join_url
 from .errors import MissingApiKeyError
@@ -31,6 +34,10 @@ class Config:
     discrete_url: str
     asynch_url: str
     log_level: str | None
+    timeout: float | None
+    headers: Mapping[str, str] = field(repr=False)
+    proxy: str | None = field(repr=False)
+    http_client: httpx.AsyncClient | None = field(repr=False)
 
     def problems(self) -> list[str]:
         """List every problem except a missing key; each says how to fix it."""
@@ -42,6 +49,10 @@ class Config:
             url_problem("discrete_url (SERVICE_DISCRETE_URL)", self.discrete_url),
             url_problem("asynch_url (SERVICE_ASYNCH_URL)", self.asynch_url),
             _level_problem(self.log_level),
+            timeout_problem(self.timeout),
+            _headers_problem(self.headers),
+            _proxy_problem(self.proxy),
+            _http_client_problem(self.http_client, self.proxy),
         ]
         return [problem for problem in found if problem is not None]
 
@@ -85,6 +96,38 @@ def _key_problem(key: Any) -> str | None:
     if key is None or key == "" or (isinstance(key, str) and re.fullmatch(r"[\x21-\x7e]+", key)):
         return None
     return "api_key (SERVICE_API_KEY) is not valid: use only printable ASCII characters, without spaces or line breaks."
+
+
+def _headers_problem(headers: Any) -> str | None:
+    is_mapping = isinstance(headers, Mapping)
+    if is_mapping and all(isinstance(item, str) for pair in headers.items() for item in pair):
+        if any(name.lower() == "x-api-key" for name in headers):
+            return "headers contains x-api-key: pass the key as api_key."
+        if all(re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII) for name in headers) and all(
+            re.fullmatch(r"[\t\x20-\x7e]*", value) for value in headers.values()
+        ):
+            return None
+    return "headers is not valid: give a dict of header names and ASCII values, both str."
+
+
+def _proxy_problem(proxy: Any) -> str | None:
+    if proxy is None:
+        return None
+    try:
+        url = httpx.URL(proxy)
+    except (TypeError, httpx.InvalidURL):
+        url = httpx.URL()
+    if url.scheme in ("http", "https", "socks5", "socks5h") and url.host:
+        return None
+    return "proxy is not a URL: give one such as http://proxy.example:3128."
+
+
+def _http_client_problem(client: Any, proxy: Any) -> str | None:
+    if client is None:
+        return None
+    if not isinstance(client, httpx.AsyncClient):
+        return "http_client must be an httpx.AsyncClient, also for EmotionClient: every operation is a coroutine."
+    return None if proxy is None else "Give either proxy or http_client: a client has its own proxy."
 
 
 def _level_problem(level: Any) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Union
 
-from .errors import UndertoneError
+from .errors import UndertoneError, with_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,8 @@ class Failure(Exception):  # noqa: N818 - never seen by a caller
 
     def as_error(self, error_class: ErrorClass, **details: Any) -> UndertoneError:
         """Convert to a public error."""
-        error = error_class(self.message, **{**self.details, **details})
+        chosen = with_kind(error_class, self.details.get("status"), self.details.get("code"))
+        error = chosen(self.message, **{**self.details, **details})
         error.__cause__ = self.cause
         return error
 

@@ -1,14 +1,14 @@
-"""Concurrent classification of a batch, with shared backpressure."""
+"""Concurrent classification of a batch."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
-from . import _retry
 from ._portal import detach
-from .errors import UndertoneError
-from .results import Outcome
+from .errors import AuthenticationError, ConnectionFailedError, UndertoneError
+from .results import Classified, Outcome, Refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Iterable
@@ -17,26 +17,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_UNAUTHORIZED = 401
 
-
-class SharedPause:
-    """When the server asks one call of a batch to wait, all of them wait."""
-
-    def __init__(self) -> None:
-        self._pauses: set[asyncio.Future[None]] = set()
-
-    async def wait(self, milliseconds: int) -> None:
-        """Wait, and hold back all other calls."""
-        pause = asyncio.ensure_future(_retry.wait(milliseconds))
-        self._pauses.add(pause)
-        pause.add_done_callback(self._pauses.discard)
-        await pause
-
-    async def over(self) -> None:
-        """Wait until no pause is active."""
-        while self._pauses:
-            await asyncio.wait(self._pauses)
+def batch_problem(files: Any) -> str | None:
+    """Refuse one recording where several are expected: the characters of a path are not paths."""
+    is_one = isinstance(files, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(files, "__array__")
+    if is_one or callable(getattr(files, "read", None)):
+        return (
+            "files is a single recording: give a list of recordings. For the files of a folder use "
+            'pathlib.Path(folder).glob("*.wav"); for one recording use discrete.emotions.'
+        )
+    return None if hasattr(files, "__iter__") else "files must be a list of recordings, or another iterable."
 
 
 async def as_completed(
@@ -67,14 +57,14 @@ async def as_completed(
         await asyncio.gather(*running, *done, return_exceptions=True)
 
 
-async def outcome_of(file: Any, classify: Callable[[Any], Awaitable[DiscreteResult]]) -> Outcome:
+async def outcome_of(index: int, file: Any, classify: Callable[[Any], Awaitable[DiscreteResult]]) -> Outcome:
     """Catch the error of one recording. A wrong key or an unreachable server would affect all, and is raised."""
     try:
-        return Outcome(file, await classify(file), None)
+        return Classified(file, await classify(file), index=index)
+    except (AuthenticationError, ConnectionFailedError):
+        raise
     except UndertoneError as error:
-        if error.status == _UNAUTHORIZED or error.code == "connection_failed":
-            raise
-        return Outcome(file, None, error)
+        return Refused(file, error, index=index)
 
 
 _END: Any = object()

@@ -17,6 +17,11 @@ def text(value: Any) -> str:
     raise TypeError
 
 
+def word(value: Any) -> Any:
+    """Read one of the service's fixed words, for a field whose type lists them. A newer server may have others."""
+    return text(value)
+
+
 def number(value: Any) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value

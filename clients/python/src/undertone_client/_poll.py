@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _retry
+from ._deadline import remaining
+from ._failure import Failure
+from ._parse import word
 from ._progress import Progress
 from ._responses import read_json
 from ._urls import join_url
 from .errors import InvalidRequestIdError, PredictionFailedError, PredictionTimeoutError, RequestFailedError
+from .listings import RequestStatus
 from .results import AsynchResult
 
 if TYPE_CHECKING:
-    from ._failure import ErrorClass, Failure
+    from ._failure import ErrorClass
     from ._progress import Reporter
     from ._session import Session
     from ._urls import QueryValue
@@ -45,8 +50,30 @@ async def poll_result(session: Session, request_id: str, settings: PollSettings,
         reporter.report(state)
         if settings.max_tries is not None and tries >= settings.max_tries:
             raise _timed_out(state, tries)
-        await _retry.wait(_growing_delay(tries) if settings.interval_ms is None else settings.interval_ms)
+        delay = _growing_delay(tries) if settings.interval_ms is None else settings.interval_ms
+        left = remaining()
+        if left is not None and left * 1000 <= delay:
+            await _retry.wait(math.ceil(left * 1000))
+            raise _timed_out(state, tries)
+        await _retry.wait(delay)
     raise AssertionError  # unreachable
+
+
+async def poll_status(session: Session, request_id: str) -> RequestStatus:
+    """Poll once. A request that has failed or expired is a status too, not an error."""
+    try:
+        state = await _poll_once(session, request_id, details=False)
+    except Failure as failure:
+        status = failure.details.get("status")
+        if status == _GONE:
+            return RequestStatus(request_id, "expired", 1, None)
+        if status != _UNPROCESSABLE:
+            raise
+        error = failure.as_error(PredictionFailedError, request_id=request_id)
+        return RequestStatus(request_id, "failed", 1, error)
+    if isinstance(state, AsynchResult):
+        return RequestStatus(request_id, "completed", 1, None)
+    return RequestStatus(request_id, state.status, state.progress, None)
 
 
 def check_request_id(request_id: Any) -> None:
@@ -76,7 +103,7 @@ async def _poll_once(session: Session, request_id: str, *, details: bool) -> Asy
             return AsynchResult.from_dict(value)
         if response.status_code != _ACCEPTED:
             raise ValueError
-        return Progress(str(value["status"]), float(value["progress"]), request_id)
+        return Progress(word(value["status"]), float(value["progress"]), request_id)
 
     return read_json(response, url, parse)
 
@@ -89,7 +116,7 @@ def _timed_out(last: Progress, tries: int) -> PredictionTimeoutError:
     return PredictionTimeoutError(
         f"Not finished after {'one try' if tries == 1 else f'{tries} tries'}: the request is {last.status}, "
         f"{int(last.progress * 100)} % done. It continues on the server: call asynch.emotions again with its "
-        "request_id, or with a larger max_tries.",
+        "request_id, or with a larger max_tries or timeout.",
         code="timed_out",
         request_id=last.request_id,
     )

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
 T = TypeVar("T")
 Work = Callable[[], Any]
+
+#: The event loop of the thread, and what ends it.
+_Background = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 #: Maximum delay before Ctrl-C is noticed, on systems where a blocking wait cannot be interrupted.
 _POLL_SECONDS = 0.2
@@ -59,37 +65,34 @@ class Portal:
 
     def __init__(self, close_session: Callable[[], Awaitable[None]]) -> None:
         self._close_session = close_session
+        self.forget()
+        _portals.add(self)
+
+    def forget(self) -> None:
+        """Start anew in a forked process: the thread is not there, and the lock may be held by one that is not."""
         self._lock = threading.Lock()
         self._thread = threading.Thread()  # not alive: `_started` replaces it
-        self._loop: asyncio.AbstractEventLoop
-        self._stopping: asyncio.Event
+        self._background: Future[_Background] = Future()
 
     def run(self, operation: Coroutine[Any, Any, T]) -> T:
         """Run an operation to completion. Ctrl-C cancels it, and is raised after its clean-up."""
-        inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-
-        def end(task: asyncio.Task[T]) -> None:
-            _ = task.cancelled() or task.exception()  # read, or asyncio would report it when Ctrl-C hides it
-            inbox.put(None)
-
-        async def begin() -> asyncio.Task[T]:
-            _post_to_caller.set(inbox.put)
-            task = asyncio.create_task(operation)
-            task.add_done_callback(end)
-            return task
-
-        with self._lock:  # so that `close` also cancels this task
-            loop = self._started()
-            task = asyncio.run_coroutine_threadsafe(begin(), loop).result()
+        call = _Call(operation)
+        loop: asyncio.AbstractEventLoop | None = None
         try:
-            _run_posted_work(inbox)
+            with self._lock:  # so that `close` also cancels this operation
+                loop = self._started()
+                loop.call_soon_threadsafe(call.begin)
+            call.run_posted_work()
         except BaseException:
-            loop.call_soon_threadsafe(task.cancel)
-            _run_posted_work(inbox)  # a second Ctrl-C skips the clean-up
+            if loop is None:
+                operation.close()
+            else:
+                # Whatever was interrupted above: `cancel` comes after `begin`, or instead of it.
+                with suppress(RuntimeError):  # the loop is closed: the operation has ended
+                    loop.call_soon_threadsafe(call.cancel)
+                call.run_posted_work()  # a second Ctrl-C skips the clean-up
             raise
-        if task.cancelled():
-            raise RuntimeError("The client was closed while it was in use.")
-        return task.result()
+        return call.result()
 
     def close(self) -> None:
         """Cancel running operations, close the connections and end the thread."""
@@ -104,25 +107,67 @@ class Portal:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if not self._thread.is_alive():
-            ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-            main = _serve_until_stopped(ready, self._close_session)
+            self._background = Future()
+            work = (self._background, self._close_session)
             # A daemon thread does not keep the program from exiting.
-            thread = threading.Thread(target=asyncio.run, args=(main,), name="undertone_client", daemon=True)
-            thread.start()
-            self._loop, self._stopping = ready.result()
-            self._thread = thread
-        return self._loop
+            self._thread = threading.Thread(target=_serve, args=work, name="undertone_client", daemon=True)
+            self._thread.start()
+        return self._background.result()[0]
 
     def _stop(self) -> None:
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopping.set)
+            loop, stopping = self._background.result()
+            loop.call_soon_threadsafe(stopping.set)
 
 
-async def _serve_until_stopped(
-    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]], close_session: Callable[[], Awaitable[None]]
-) -> None:
+class _Call(Generic[T]):
+    """One operation. `begin` and `cancel` run in the event loop, the others in the thread of the caller."""
+
+    def __init__(self, operation: Coroutine[Any, Any, T]) -> None:
+        self._operation = operation
+        self._task: asyncio.Task[T] | None = None
+        self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+
+    def begin(self) -> None:
+        _post_to_caller.set(self._inbox.put)
+        self._task = asyncio.get_running_loop().create_task(self._operation)
+        self._task.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        if self._task is None:
+            self._operation.close()
+            self._inbox.put(None)
+        else:
+            self._task.cancel()
+
+    def run_posted_work(self) -> None:
+        """Run in this thread what the operation posts, until it ends."""
+        while True:
+            try:
+                work = self._inbox.get(timeout=_POLL_SECONDS)
+            except queue.Empty:
+                continue
+            if work is None:
+                return
+            work()
+
+    def result(self) -> T:
+        if self._task is None or self._task.cancelled():
+            raise RuntimeError("The client was closed while it was in use.")
+        return self._task.result()
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        _ = task.cancelled() or task.exception()  # read, or asyncio would report it when Ctrl-C hides it
+        self._inbox.put(None)
+
+
+def _serve(started: Future[_Background], close_session: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(_serve_until_stopped(started, close_session))
+
+
+async def _serve_until_stopped(started: Future[_Background], close_session: Callable[[], Awaitable[None]]) -> None:
     stopping = asyncio.Event()
-    ready.set_result((asyncio.get_running_loop(), stopping))
+    started.set_result((asyncio.get_running_loop(), stopping))
     await stopping.wait()
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
@@ -131,13 +176,11 @@ async def _serve_until_stopped(
     await close_session()
 
 
-def _run_posted_work(inbox: queue.SimpleQueue[Work | None]) -> None:
-    """Run in this thread what an operation posts, until the operation ends."""
-    while True:
-        try:
-            work = inbox.get(timeout=_POLL_SECONDS)
-        except queue.Empty:
-            continue
-        if work is None:
-            return
-        work()
+def _forget_all() -> None:
+    for portal in _portals:
+        portal.forget()
+
+
+_portals: WeakSet[Portal] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from tqdm import tqdm
 
 from ._log import logger
 from ._portal import call_back
+
+if TYPE_CHECKING:
+    from .literals import RequestState
 
 _LABELS = {"uploading": "Uploading", "queued": "Waiting", "processing": "Classifying"}
 
@@ -19,7 +22,7 @@ class Progress:
     """The progress of one recording."""
 
     #: ``uploading``, ``queued``, ``processing`` or ``completed``.
-    status: str
+    status: RequestState
     #: Progress within the current status, 0 to 1.
     progress: float
     #: The request; empty until the server has assigned an ID.
@@ -83,6 +86,35 @@ class Reporter:
             done = progress.progress if progress.sent_bytes is None else progress.sent_bytes
             self._bar.update(done - self._bar.n)
             self._bar.refresh_if_whole()
+
+
+class BatchBar:
+    """Counts the finished recordings of a batch, in the caller's thread."""
+
+    def __init__(self, total: int | None, *, show: bool) -> None:
+        self._total = total
+        self._show = show and _is_interactive()
+        self._bar: _Bar | None = None
+
+    def __enter__(self) -> BatchBar:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        call_back(self._close)
+
+    def advance(self) -> None:
+        if self._show:
+            call_back(self._advance)
+
+    def _advance(self) -> None:
+        if self._bar is None:
+            self._bar = _Bar(total=self._total, desc="Classifying", unit="file", file=sys.stderr)
+        self._bar.update()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
 
 class _Bar(tqdm):  # type: ignore[type-arg]

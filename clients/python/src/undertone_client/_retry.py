@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Callable, TypeVar
 
+from ._deadline import remaining
 from ._failure import Failure
 from ._log import logger
 
@@ -83,12 +84,13 @@ async def with_retries(
     attempts: int,
     rule: RetryRule,
     attempt: Callable[[int], Awaitable[T]],
-    pause: Callable[[int], Awaitable[None]] | None = None,
+    pause: Callable[[Failure, int], Awaitable[None]] | None = None,
 ) -> T:
     """
     Call `attempt` until it succeeds, fails permanently, or the retries are used up.
 
-    `attempt` receives the number of the retry; the first attempt is 0. `pause` replaces `wait`.
+    `attempt` receives the number of the retry; the first attempt is 0. `pause` replaces `wait`, and
+    also receives the failure.
     """
     for retry in itertools.count():
         try:
@@ -102,8 +104,12 @@ async def with_retries(
             if asked > LONGEST_RETRY_AFTER_SECONDS:
                 raise failure.with_note(f"not retried: the service asked to wait {asked} seconds") from None
             delay = retry_delay(retry, random.random(), asked)  # noqa: S311 - jitter, not security
+            left = remaining()
+            if left is not None and delay / 1000 >= left:
+                raise failure.with_note("not retried: the timeout of this call is over") from None
+            reason = failure
             logger.warning("%s: %s Retry %d of %d in %d ms.", what, failure.message, retry + 1, attempts, delay)
-        await (pause or wait)(delay)
+        await (wait(delay) if pause is None else pause(reason, delay))
     raise AssertionError  # unreachable
 
 

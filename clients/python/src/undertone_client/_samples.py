@@ -1,16 +1,16 @@
-"""Converts samples to the JSON input of the discrete endpoint: mono, 44,100 Hz, 4.5 s from 0.5 s on."""
+"""Samples as an input of the discrete endpoint: as a WAV file in memory, or in the JSON form for prepared samples."""
 
 from __future__ import annotations
 
 import json
 import math
-import operator
 from contextlib import closing
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from ._optional import optional
 from ._source import open_source
-from ._wav import read_wav
+from ._wav import read_wav, write_wav
 from .errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,40 +41,47 @@ def prepare(file_path: Recording) -> npt.NDArray[np.float32]:
     Mono, 44,100 Hz, 4.5 s from 0.5 s on: 198,450 samples. A recording of less than 5 seconds starts earlier, to
     keep as much of the 4.5 seconds as possible. Needs numpy.
     """
-    optional("numpy", "prepare")
+    np = optional("numpy", "prepare")
     with closing(open_source(file_path, max_bytes=1024**3)) as source:
         samples, rate = read_wav(source.file)
-    prepared: npt.NDArray[np.float32] = prepare_samples(samples, rate)
+    _check_magnitude(np, samples.reshape(-1, 1))
+    prepared: npt.NDArray[np.float32] = prepare_samples(samples, _checked_rate(rate))
     return prepared
 
 
-def prepare_samples(samples: Any, sample_rate: Any) -> Any:
-    """Convert samples in memory the same way. Samples that are already converted stay unchanged."""
+def prepare_samples(samples: Any, sample_rate: int) -> Any:
+    """Convert mono samples in memory the same way."""
     np = optional("numpy", "samples")
-    rate = _checked_rate(sample_rate)
-    mono = _mono(np, samples)
-    seconds = len(mono) / rate
-    if not _MIN_SECONDS - _TOLERANCE <= seconds <= _MAX_SECONDS + _TOLERANCE:
-        raise ConfigError(
-            f"These samples are {seconds:.2f} seconds long: give {_MIN_SECONDS} to {_MAX_SECONDS} seconds. "
-            "For longer recordings use asynch.classify."
-        )
-    wrong = np.flatnonzero(~(np.abs(mono) <= _MAX_MAGNITUDE))
-    if len(wrong):
-        raise ConfigError(f"Sample {wrong[0]} is {mono[wrong[0]]}: give numbers from -1 to 1.")
-    available = math.floor(len(mono) * RATE / rate)
+    _check_length(len(samples) / sample_rate)
+    available = math.floor(len(samples) * RATE / sample_rate)
     start = max(0, min(round(_OFFSET_SECONDS * RATE), available - LENGTH))
     count = min(LENGTH, available - start)
-    if rate == RATE:
-        return mono[start : start + count].astype(np.float32)
-    return resample(mono, rate, start, count).astype(np.float32)
+    if sample_rate == RATE:
+        return samples[start : start + count].astype(np.float32)
+    return resample(samples, sample_rate, start, count).astype(np.float32)
 
 
-def samples_as_json(samples: Any, sample_rate: Any) -> bytes:
-    """Convert samples and encode them as the API documents: a JSON string that contains a JSON object."""
-    # Seven decimals are finer than 24 bits, in a third of the bytes of full precision.
-    numbers = [round(number, 7) for number in prepare_samples(samples, sample_rate).tolist()]
-    return json.dumps(json.dumps({"payload": [numbers]})).encode()
+def samples_as_request(samples: Any, sample_rate: Any) -> dict[str, Any]:
+    """
+    Return the body that sends samples to the service, all of them and unchanged.
+
+    They are sent as a WAV file, so that the answer is the same as for the file they were read from. Only samples
+    with the exact shape that `prepare` returns are sent in the JSON form that the API documents for them.
+    """
+    np = optional("numpy", "samples")
+    rate = _checked_rate(sample_rate)
+    frames = _checked_frames(np, samples)
+    _check_length(len(frames) / rate)
+    if (rate, frames.shape, frames.dtype.kind) == (RATE, (LENGTH, 1), "f"):
+        return {"content": _as_json(frames[:, 0]), "headers": {"content-type": "application/json"}}
+    return {"files": {"file": ("samples.wav", write_wav(frames, rate))}}
+
+
+def _as_json(samples: Any) -> bytes:
+    """Encode samples as the API documents: a JSON string that contains a JSON object."""
+    # Nine significant digits identify every 32-bit float.
+    numbers = ",".join(f"{number:.9g}" for number in samples.tolist())
+    return json.dumps(f'{{"payload":[[{numbers}]]}}').encode()
 
 
 def resample(samples: Any, rate: int, start: int, count: int) -> Any:
@@ -107,27 +114,45 @@ def _kernels(np: Any, phases: int, half: int, cutoff: float) -> Any:
     return kernels / kernels.sum(axis=1, keepdims=True)
 
 
-def _mono(np: Any, samples: Any) -> Any:
+def _checked_frames(np: Any, samples: Any) -> Any:
+    """Return samples as an array of frames, by channels: 16-bit integers or 32-bit floats."""
     array = np.asarray(samples)
     if array.ndim not in (1, 2) or array.dtype.kind not in "iuf":
         raise ConfigError("samples must be a numeric array with one dimension, or two for several channels.")
-    if array.dtype.kind == "u":
-        middle = 2.0 ** (array.dtype.itemsize * 8 - 1)
-        array = (array - middle) / middle
-    elif array.dtype.kind == "i":
-        array = array / 2.0 ** (array.dtype.itemsize * 8 - 1)
-    if array.ndim == 2:  # noqa: PLR2004 - the shorter axis is the channels
-        array = array.mean(axis=int(np.argmin(array.shape)))
-    return array.astype(np.float64)
+    if array.dtype.kind != "f" and (array.dtype.kind, array.dtype.itemsize) != ("i", 2):
+        raise ConfigError(
+            f"samples are {array.dtype} integers, whose scale is unknown: give int16, or floats from -1 to 1. "
+            "If they are 16-bit values, convert them with numpy.asarray(samples, numpy.int16); otherwise divide "
+            "them by the largest value that their format allows."
+        )
+    frames = array.reshape(-1, 1) if array.ndim == 1 else array
+    if frames.shape[0] < frames.shape[1]:  # the shorter axis is the channels
+        frames = frames.T
+    if frames.dtype.kind == "i":
+        return frames
+    _check_magnitude(np, frames)
+    return frames.astype(np.float32)
+
+
+def _check_magnitude(np: Any, frames: Any) -> None:
+    wrong = np.argwhere(~(np.abs(frames) <= _MAX_MAGNITUDE))
+    if len(wrong):
+        raise ConfigError(f"Sample {wrong[0][0]} is {frames[tuple(wrong[0])]}: give numbers from -1 to 1.")
+
+
+def _check_length(seconds: float) -> None:
+    if not _MIN_SECONDS - _TOLERANCE <= seconds <= _MAX_SECONDS + _TOLERANCE:
+        raise ConfigError(
+            f"These samples are {seconds:.2f} seconds long: give {_MIN_SECONDS} to {_MAX_SECONDS} seconds. "
+            "For longer recordings use asynch.classify."
+        )
 
 
 def _checked_rate(sample_rate: Any) -> int:
-    try:
-        rate = None if isinstance(sample_rate, bool) else operator.index(sample_rate)
-    except TypeError:
-        # Some libraries return whole rates as floats.
-        rate = int(sample_rate) if isinstance(sample_rate, float) and sample_rate.is_integer() else None
-    if rate is None or not _MIN_RATE <= rate <= _MAX_RATE:
+    # Some libraries, such as librosa, return whole rates as floats.
+    is_whole = isinstance(sample_rate, Real) and not isinstance(sample_rate, bool) and float(sample_rate).is_integer()
+    rate = int(sample_rate) if is_whole else 0
+    if not _MIN_RATE <= rate <= _MAX_RATE:
         raise ConfigError(
             f"sample_rate is {sample_rate!r}: give a whole number of hertz from {_MIN_RATE} to {_MAX_RATE}."
         )

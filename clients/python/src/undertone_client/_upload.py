@@ -9,6 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable
 
+from ._deadline import time_limit
 from ._failure import Failure, failing_as
 from ._log import logger
 from ._open_upload import (
@@ -233,6 +234,7 @@ async def _delete(session: Session, request_id: str) -> None:
     """Try to delete the request; otherwise it expires."""
     url = join_url(session.config.asynch_url, f"/requests/{request_id}")
     try:
-        await session.call("DELETE", url, timeout=_DELETE_TIMEOUT_SECONDS)
+        with time_limit(_DELETE_TIMEOUT_SECONDS):
+            await session.call("DELETE", url)
     except Failure as failure:
         logger.warning("Request %s could not be deleted: %s", request_id, failure.message)

@@ -28,17 +28,28 @@ def join_url(base: str, path: str, query: Mapping[str, QueryValue] | None = None
     return with_query(urlunsplit(parts._replace(path=parts.path.rstrip("/") + path)), query or {})
 
 
-def models_url(asynch_url: str) -> str:
-    """Return the URL of the model list, a sibling of the asynch interface."""
+def sibling_url(asynch_url: str, name: str) -> str:
+    """Return the URL of something beside the asynch interface."""
     parts = urlsplit(asynch_url)
     parent = parts.path.rstrip("/").rpartition("/")[0]
-    return with_query(urlunsplit(parts._replace(path=f"{parent}/models")), {})
+    return with_query(urlunsplit(parts._replace(path=f"{parent}/{name}")), {})
+
+
+def models_url(asynch_url: str) -> str:
+    """Return the URL of the model list."""
+    return sibling_url(asynch_url, "models")
 
 
 def without_query(address: str) -> str:
     """Drop the query, for logs and errors: it can contain signatures and tokens."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def origin_of(address: str) -> tuple[str, str]:
+    """Return the scheme and the host with its port, which two addresses of one server share."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.netloc
 
 
 def is_loopback(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reads WAV files: PCM of 8 to 32 bits or floats, any number of channels, mixed to mono."""
+"""WAV files: reads PCM of 8 to 32 bits or floats, mixed to mono; writes 16-bit PCM and 32-bit floats."""
 
 from __future__ import annotations
 
@@ -36,6 +36,16 @@ def read_wav(file: BinaryIO) -> tuple[Any, int]:
     data = file.read(min(size, _MAX_BYTES))
     samples = _decode(data[: len(data) // frame * frame], encoding, bits)
     return samples.reshape(-1, channels).mean(axis=1), rate
+
+
+def write_wav(frames: Any, rate: int) -> bytes:
+    """Return a WAV file of frames by channels, either 16-bit integers or 32-bit floats."""
+    channels, width = frames.shape[1], frames.dtype.itemsize
+    encoding = _PCM if frames.dtype.kind == "i" else _FLOAT
+    data: bytes = frames.astype(frames.dtype.newbyteorder("<")).tobytes()
+    form = struct.pack("<HHIIHH", encoding, channels, rate, rate * channels * width, channels * width, width * 8)
+    header = struct.pack("<4sI4s4sI16s4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, form, b"data", len(data))
+    return header + data
 
 
 def _read_format(chunk: bytes) -> tuple[int, int, int, int]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from ._asynch import AsyncAsynch, list_models
+from ._asynch import AsyncAsynch
 from ._base import ClientBase
 from ._checks import STREAM_NUMBERS, default
 from ._discrete import AsyncDiscrete
+from ._requests import list_models
+from ._tokens import AsyncTokens
 from .async_stream import AsyncEmotionStream
 
 if TYPE_CHECKING:
     from ._session import Session
     from .listings import ModelList
+    from .literals import Encoding, ModelName
 
 
 class AsyncEmotionClient(ClientBase):
@@ -28,22 +31,25 @@ class AsyncEmotionClient(ClientBase):
     discrete: AsyncDiscrete
     #: Long recordings, classified into a timeline.
     asynch: AsyncAsynch
+    #: Short-lived credentials.
+    tokens: AsyncTokens
 
     def _open(self, session: Session) -> None:
         self._session = session
         self.discrete = AsyncDiscrete(session)
         self.asynch = AsyncAsynch(session)
+        self.tokens = AsyncTokens(session)
 
-    async def models(self) -> ModelList:
+    async def models(self, *, timeout: float | None = None) -> ModelList:
         """List the server's models, their accuracy, and the licence of the weights in use."""
-        return await list_models(self._session)
+        return await list_models(self._session, timeout)
 
     def stream(
         self,
         *,
-        model: str | None = None,
+        model: ModelName | None = None,
         sample_rate: int = default("sample_rate", STREAM_NUMBERS),
-        encoding: str = "pcm_s16le",
+        encoding: Encoding = "pcm_s16le",
         channels: int = default("channels", STREAM_NUMBERS),
         interval: int = default("interval", STREAM_NUMBERS),
         on_reconnect: Callable[[], object] | None = None,

@@ -220,15 +220,19 @@ class AsyncEmotionStream:
     async def _open(self) -> Any:
         """Try to connect once."""
         url = self._http_url
+        headers = self._session.headers_for(url)
+        timeout, proxy = self._session.config.timeout, self._session.config.proxy
         try:
             connection = await self._client.connect(
                 "ws" + url[4:],
-                additional_headers={"x-api-key": self._session.config.api_key},
+                additional_headers={**headers, "x-api-key": self._session.config.api_key},
+                user_agent_header=None,
                 subprotocols=[_PROTOCOL],
                 compression=None,
-                open_timeout=_OPEN_SECONDS,
+                open_timeout=_OPEN_SECONDS if timeout is None else min(_OPEN_SECONDS, timeout),
                 close_timeout=_CLOSE_SECONDS,
                 logger=_silent,
+                **({} if proxy is None else {"proxy": proxy}),
             )
         except self._websockets.InvalidStatus as error:
             raw = error.response

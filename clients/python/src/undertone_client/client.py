@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable
 
-from ._asynch import AsyncAsynch, list_models
+from ._asynch import AsyncAsynch
 from ._base import ClientBase
 from ._discrete import AsyncDiscrete
 from ._portal import Portal
+from ._requests import AsyncRequests, list_models
 from ._sync import Synchronous, synchronous, synchronous_iterator
+from ._tokens import AsyncTokens
 from .async_client import AsyncEmotionClient
 from .stream import EmotionStream
 
@@ -30,16 +32,29 @@ class Discrete(Synchronous):
     many = synchronous_iterator(AsyncDiscrete.many)
 
 
-class Asynch(Synchronous):
+class Requests(Synchronous):
+    """Long recordings that the service knows."""
+
+    status = synchronous(AsyncRequests.status)
+    list = synchronous(AsyncRequests.list)
+    iter_requests = synchronous_iterator(AsyncRequests.iter_requests)
+    webhook_secret = synchronous(AsyncRequests.webhook_secret)
+    delete = synchronous(AsyncRequests.delete)
+
+
+class Asynch(Requests):
     """Long recordings: upload one, then fetch its timeline."""
 
     upload = synchronous(AsyncAsynch.upload)
     submit = synchronous(AsyncAsynch.submit)
     emotions = synchronous(AsyncAsynch.emotions)
     classify = synchronous(AsyncAsynch.classify)
-    list = synchronous(AsyncAsynch.list)
-    webhook_secret = synchronous(AsyncAsynch.webhook_secret)
-    delete = synchronous(AsyncAsynch.delete)
+
+
+class Tokens(Synchronous):
+    """Short-lived credentials that work as an API key, for one purpose or for all."""
+
+    create = synchronous(AsyncTokens.create)
 
 
 def _synchronous_stream(
@@ -68,16 +83,19 @@ class EmotionClient(ClientBase):
     discrete: Discrete
     #: Long recordings, classified into a timeline.
     asynch: Asynch
+    #: Short-lived credentials.
+    tokens: Tokens
 
     def _open(self, session: Session) -> None:
         self._session = session
-        self._portal = Portal(session.close)
+        self._portal = Portal(session.close_all)
         self.discrete = Discrete(AsyncDiscrete(session), self._portal)
         self.asynch = Asynch(AsyncAsynch(session), self._portal)
+        self.tokens = Tokens(AsyncTokens(session), self._portal)
 
-    def models(self) -> ModelList:
+    def models(self, *, timeout: float | None = None) -> ModelList:
         """List the server's models, their accuracy, and the licence of the weights in use."""
-        return self._portal.run(list_models(self._session))
+        return self._portal.run(list_models(self._session, timeout))
 
     stream = _synchronous_stream(AsyncEmotionClient.stream)
 

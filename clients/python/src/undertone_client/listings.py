@@ -1,17 +1,20 @@
-"""Lists: the requests of a key, and the models of a server."""
+"""What the service lists and creates besides results: requests, models, tokens."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from ._optional import optional
-from ._parse import number, optional_field, text
+from ._parse import number, optional_field, text, word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
+
+    from .errors import UndertoneError
+    from .literals import RequestState, TokenScope
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class RequestSummary:
     #: Your own name for it.
     label: str | None
     #: ``uploading``, ``queued``, ``processing``, ``completed``, ``failed`` or ``expired``.
-    status: str
+    status: RequestState
     #: Progress within the current status, 0 to 1.
     progress: float
     #: ISO 8601.
@@ -30,6 +33,24 @@ class RequestSummary:
     expires_at: str
     #: None until the recording has been read.
     duration_seconds: float | None
+
+
+@dataclass(frozen=True)
+class RequestStatus:
+    """The status of one long recording."""
+
+    request_id: str
+    #: ``uploading``, ``queued``, ``processing``, ``completed``, ``failed`` or ``expired``.
+    status: RequestState
+    #: Progress within the current status, 0 to 1.
+    progress: float
+    #: If it has failed: why.
+    error: UndertoneError | None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the status will not change any more, except by expiring."""
+        return self.status in ("completed", "failed", "expired")
 
 
 @dataclass(frozen=True)
@@ -47,7 +68,7 @@ class RequestList:
             RequestSummary(
                 text(item["request_id"]),
                 optional_field(text, item, "label"),
-                text(item["status"]),
+                word(item["status"]),
                 number(item["progress"]),
                 text(item["created_at"]),
                 text(item["expires_at"]),
@@ -63,7 +84,7 @@ class RequestList:
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a table with one row per request. Needs pandas."""
-        columns = [field.name for field in fields(RequestSummary)]
+        columns = [column.name for column in fields(RequestSummary)]
         rows = [vars(item) for item in self.requests]
         return optional("pandas", "to_dataframe").DataFrame(rows, columns=columns)
 
@@ -114,3 +135,23 @@ class ModelList:
         """Return the service's JSON."""
         models = [{**vars(model), "emotions": list(model.emotions)} for model in self.models]
         return {"version": self.version, "weights": dict(vars(self.weights)), "models": models}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A short-lived credential, used like an API key. It is left out of `repr`, which often ends up in logs."""
+
+    token: str = field(repr=False)
+    #: ISO 8601.
+    expires_at: str
+    #: ``discrete``, ``stream`` or ``all``.
+    scope: TokenScope
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Token:
+        """Read the service's JSON."""
+        return cls(text(value["token"]), text(value["expires_at"]), word(value["scope"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the service's JSON."""
+        return dict(vars(self))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from ._html import predictions_html, timeline_html
 from ._optional import optional
-from ._parse import known_fields, number, optional_field, predictions, text
+from ._parse import known_fields, number, optional_field, predictions, text, word
 from ._plot import plot_timeline
 from .timeline import MIN_SPEECH_SECONDS, NO_SPEECH, Segment, TimelineElement
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from .errors import UndertoneError
+    from .literals import Emotion, EmotionOrNoSpeech, ModelName
+    from .timeline import DetailedTimelineElement
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class DiscreteResult:
     """The emotion of one short recording."""
 
     #: The emotion with the highest confidence.
-    main_emotion: str
+    main_emotion: Emotion
     #: The confidence of `main_emotion`. Consider dropping results under 0.38.
     confidence: float
     #: The confidence of every emotion of the model; they add up to 1.
@@ -34,13 +36,13 @@ class DiscreteResult:
     #: Seconds of speech in the recording; None if the server did not say.
     speech_seconds: float | None = None
     #: With `details`: the model, its weights, the length of the recording, and the ID of the HTTP request.
-    model: str | None = None
+    model: ModelName | None = None
     weights: str | None = None
     duration_seconds: float | None = None
     request_id: str | None = None
 
     @property
-    def heard(self) -> str:
+    def heard(self) -> EmotionOrNoSpeech:
         """The main emotion, or ``no speech``."""
         is_silent = self.speech_seconds is not None and self.speech_seconds < MIN_SPEECH_SECONDS
         return NO_SPEECH if is_silent else self.main_emotion
@@ -49,11 +51,11 @@ class DiscreteResult:
     def from_dict(cls, value: Mapping[str, Any]) -> DiscreteResult:
         """Read the service's JSON."""
         return cls(
-            text(value["main_emotion"]),
+            word(value["main_emotion"]),
             number(value["confidence"]),
             predictions(value["all_predictions"]),
             optional_field(number, value, "speech_seconds"),
-            optional_field(text, value, "model"),
+            optional_field(word, value, "model"),
             optional_field(text, value, "weights"),
             optional_field(number, value, "duration_seconds"),
             optional_field(text, value, "request_id"),
@@ -75,14 +77,47 @@ class DiscreteResult:
         return predictions_html(self.all_predictions, caption)
 
 
+if TYPE_CHECKING:
+
+    class DetailedDiscreteResult(DiscreteResult):
+        """A result with `details`, which are then never None."""
+
+        speech_seconds: float
+        model: ModelName
+        weights: str
+        duration_seconds: float
+        request_id: str
+
+else:
+    DetailedDiscreteResult = DiscreteResult
+
+
 @dataclass(frozen=True)
-class Outcome:
-    """The result of one recording in a batch, or its error."""
+class Classified:
+    """A recording of a batch, and its result."""
 
     #: The recording, as it was passed in.
     file: Any
-    result: DiscreteResult | None
-    error: UndertoneError | None
+    result: DiscreteResult
+    error: None = None
+    #: The position of the recording in the batch, from 0.
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A recording of a batch that could not be classified, and why."""
+
+    #: The recording, as it was passed in.
+    file: Any
+    error: UndertoneError
+    result: None = None
+    #: The position of the recording in the batch, from 0.
+    index: int = 0
+
+
+#: One recording of a batch. `error` is None if it has a `result`, and type checkers know that.
+Outcome = Union[Classified, Refused]
 
 
 @dataclass(frozen=True)
@@ -91,10 +126,10 @@ class AsynchResult:
 
     request_id: str
     #: Always ``completed``: anything else is an error.
-    status: str
+    status: Literal["completed"]
     #: One element per step, ordered by time, then channel.
     emotions: tuple[TimelineElement, ...]
-    model: str | None = None
+    model: ModelName | None = None
     weights: str | None = None
     #: Length of the recording.
     duration_seconds: float | None = None
@@ -108,9 +143,9 @@ class AsynchResult:
         segments = value.get("segments")
         return cls(
             text(value["request_id"]),
-            text(value["status"]),
+            word(value["status"]),
             tuple(TimelineElement.from_dict(item) for item in value["emotions"]),
-            optional_field(text, value, "model"),
+            optional_field(word, value, "model"),
             optional_field(text, value, "weights"),
             optional_field(number, value, "duration_seconds"),
             optional_field(text, value, "expires_at"),
@@ -159,3 +194,19 @@ class AsynchResult:
 
     def _repr_html_(self) -> str:
         return timeline_html(self.request_id, self.emotions, self.shares())
+
+
+if TYPE_CHECKING:
+
+    class DetailedAsynchResult(AsynchResult):
+        """A timeline with `details`, which are then never None."""
+
+        emotions: tuple[DetailedTimelineElement, ...]
+        model: ModelName
+        weights: str
+        duration_seconds: float
+        expires_at: str
+        segments: tuple[Segment, ...]
+
+else:
+    DetailedAsynchResult = AsynchResult

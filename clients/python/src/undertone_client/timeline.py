@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from ._parse import known_fields, number, optional_field, predictions, text
+from ._parse import known_fields, number, optional_field, predictions, text, word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .literals import Emotion, EmotionOrNoSpeech
 
 #: Recommended threshold: drop emotions with a lower confidence.
 CONFIDENCE_FLOOR = 0.38
 
 #: Stands in for the emotion where there is less than `MIN_SPEECH_SECONDS` of speech: without speech it has no meaning.
-NO_SPEECH = "no speech"
+NO_SPEECH: Final = "no speech"
 MIN_SPEECH_SECONDS = 0.5
 
 
@@ -31,7 +33,7 @@ class TimelineElement:
     #: Minutes and seconds from the start, such as ``00:05``; minutes can exceed 99.
     t: str
     #: The emotion with the highest confidence.
-    emotion: str
+    emotion: Emotion
     #: Consider dropping elements under 0.38.
     confidence: float
     #: With ``channels="separate"``: the channel, from 0.
@@ -53,7 +55,7 @@ class TimelineElement:
         return int(minutes) * 60 + int(seconds)
 
     @property
-    def heard(self) -> str:
+    def heard(self) -> EmotionOrNoSpeech:
         """The emotion, or ``no speech``."""
         return NO_SPEECH if self.speech is False else self.emotion
 
@@ -62,7 +64,7 @@ class TimelineElement:
         """Read the service's JSON."""
         element = cls(
             text(value["t"]),
-            text(value["emotion"]),
+            word(value["emotion"]),
             number(value["confidence"]),
             optional_field(operator.index, value, "channel"),
             optional_field(number, value, "start"),
@@ -79,6 +81,21 @@ class TimelineElement:
         return known_fields(self)
 
 
+if TYPE_CHECKING:
+
+    class DetailedTimelineElement(TimelineElement):
+        """An element with `details`, which are then never None."""
+
+        start: float
+        end: float
+        speech_seconds: float
+        speech: bool
+        all_predictions: Mapping[str, float]
+
+else:
+    DetailedTimelineElement = TimelineElement
+
+
 @dataclass(frozen=True)
 class Segment:
     """Consecutive steps of one channel with the same emotion, merged."""
@@ -89,13 +106,13 @@ class Segment:
     start: float
     end: float
     #: None: no speech.
-    emotion: str | None
+    emotion: Emotion | None
     #: The mean over its steps.
     confidence: float
     speech_seconds: float
 
     @property
-    def heard(self) -> str:
+    def heard(self) -> EmotionOrNoSpeech:
         """The emotion, or ``no speech``."""
         return self.emotion or NO_SPEECH
 
@@ -106,7 +123,7 @@ class Segment:
             operator.index(value["channel"]),
             number(value["start"]),
             number(value["end"]),
-            optional_field(text, value, "emotion"),
+            optional_field(word, value, "emotion"),
             number(value["confidence"]),
             number(value["speech_seconds"]),
         )
@@ -126,7 +143,7 @@ class StreamPrediction:
     start: float
     end: float
     channel: int
-    main_emotion: str
+    main_emotion: Emotion
     #: Consider dropping predictions under 0.38.
     confidence: float
     all_predictions: Mapping[str, float]
@@ -142,7 +159,7 @@ class StreamPrediction:
             start,
             number(value["end"]) + offset,
             int(number(value["channel"])),
-            text(value["main_emotion"]),
+            word(value["main_emotion"]),
             number(value["confidence"]),
             predictions(value["all_predictions"]),
             number(value["speech_seconds"]),

@@ -18,10 +18,11 @@ class Twin:
         self.client = client
         self.discrete = _Interface(client, client.discrete)
         self.asynch = _Interface(client, client.asynch)
+        self.tokens = _Interface(client, client.tokens)
         self.validate_config = client.validate_config
 
-    def models(self) -> Any:
-        return _blocking(self.client, self.client.models)()
+    def models(self, **settings: Any) -> Any:
+        return _blocking(self.client, self.client.models)(**settings)
 
 
 class _Interface:

@@ -40,6 +40,7 @@ ROUTES = {
     "/asynch/webhook-secret": "secret",
     "/discrete/emotion": "discrete",
     "/models": "models",
+    "/tokens": "tokens",
 }
 
 
@@ -361,6 +362,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _models(self, *_details: Any) -> None:
         self._json(MODELS)
+
+    def _tokens(self, _state: FlakyServer, seen: Seen, *_details: Any) -> None:
+        asked = json.loads(seen.body)
+        self._json({"token": "a.token", "expires_at": "2026-01-01T00:10:00.000Z", "scope": asked["scope"]})
 
     def _json(self, value: Any, status: int = 200) -> None:
         headers = {"content-type": "application/json", "x-request-id": "http-1"}
