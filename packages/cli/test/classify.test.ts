@@ -86,6 +86,19 @@ test('a file that is not a short recording fails alone, with a message that says
   assert.match(stdout, /happy-1039\.wav/);
 });
 
+test('without ffmpeg, another format is refused in the words of this machine', async (t) => {
+  const folder = await temporaryFolder(t);
+  const song = join(folder, 'song.mp3');
+  await writeFile(song, 'ID3 and more');
+  const { code, stderr } = await undertone(['classify', song], { env: { PATH: folder } });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /song\.mp3: The recording is not plain WAV\. For other formats: apt-get install ffmpeg/,
+  );
+  assert.doesNotMatch(stderr, /server|Send/);
+});
+
 test('reads standard input, and accepts ten seconds with codec padding', async () => {
   const piped = await undertone(['classify', '--json', '-'], { input: await readFile(happy) });
   assert.equal(piped.code, 0);

@@ -102,5 +102,9 @@ function inLocalWords(error: unknown): unknown {
   if (code === 'audio_too_long') {
     return new AudioError(code, `The recording is ${length}; ${ACCEPTED} ${LONGER}`, limits);
   }
+  if (code === 'unsupported_media_type') {
+    const install = 'apt-get install ffmpeg, or brew install ffmpeg';
+    return new AudioError(code, `The recording is not plain WAV. For other formats: ${install}.`, figures);
+  }
   return error;
 }
