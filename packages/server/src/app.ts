@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { PATHS, REQUEST_ID_HEADER } from '@undertone/contract';
+import { Problem } from '@undertone/contract/schemas';
 import fastify, { type FastifyInstance, LogController } from 'fastify';
 import { clipRoutes } from './clips/routes.ts';
 import { requireKeys } from './http/auth.ts';
@@ -95,6 +96,7 @@ export async function buildOperationsApp(services: Services): Promise<FastifyIns
     genReqId: requestIdOf,
     frameworkErrors: sendProblem,
   });
+  app.addSchema(Problem);
   answerErrors(app);
   await secure(app, services.settings);
   app.get(PATHS.health, HEALTH_OPERATION, async () => ({ status: 'ok' }));
