@@ -62,7 +62,7 @@ compose() {
 kubernetes() {
   .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
   # There is no schema for KEDA's resources.
-  .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker}.yaml
+  .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker,network-policy}.yaml
 }
 
 systemd() {

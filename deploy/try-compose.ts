@@ -2,6 +2,7 @@
 // acceptance.sh runs it in a namespace where `postgres` and `s3` are this machine; its child processes end with the namespace.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chownSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,8 +23,19 @@ const ROOT = new URL('../', import.meta.url).pathname;
 const UNDERTONE = [process.execPath, join(ROOT, 'packages/cli/bin/undertone.js')] as const;
 const TALK_SECONDS = 60;
 
-/** Replaces `${NAME:-default}` by the default. */
-const text = readFileSync(join(ROOT, 'deploy/compose.yaml'), 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+/** Secrets have no defaults; these are for this run only. */
+const SECRETS: Record<string, string> = {
+  POSTGRES_PASSWORD: randomBytes(24).toString('hex'),
+  S3_SECRET: randomBytes(24).toString('hex'),
+};
+
+/** Replaces `${NAME:-default}` by the default and `${NAME:?message}` by a secret. */
+const text = readFileSync(join(ROOT, 'deploy/compose.yaml'), 'utf8')
+  .replace(/\$\{\w+:-([^}]*)\}/g, '$1')
+  .replace(/\$\{(\w+):\?[^}]*\}/g, (_, name: string) => {
+    assert.ok(SECRETS[name], `${name} has no value`);
+    return SECRETS[name];
+  });
 const { services } = parse(text, { merge: true }) as { services: Record<string, Service> };
 const { api, worker, postgres, s3 } = services as Record<'api' | 'worker' | 'postgres' | 's3', Service>;
 const folder = await mkdtemp(join(tmpdir(), 'undertone-compose-'));

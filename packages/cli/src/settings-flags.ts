@@ -29,7 +29,8 @@ export function asEnvironment(command: Command, names: readonly SettingName[]): 
 /** Empty if keys and requests are in the data folder. */
 export function readDatabaseUrl(): string {
   const { env } = SETTINGS.databaseUrl;
-  return readSettings({ [env]: process.env[env] }).databaseUrl;
+  const file = `${env}_FILE`;
+  return readSettings({ [env]: process.env[env], [file]: process.env[file] }).databaseUrl;
 }
 
 export function requireDatabaseUrl(): string {

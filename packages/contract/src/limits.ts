@@ -61,9 +61,6 @@ export const INTERVAL_SECONDS: Range = { default: 5, min: 1, max: 60 };
 /** Page size of the list of requests. */
 export const LIST_LIMIT: Range = { default: 50, min: 1, max: 200 };
 
-/** Lifetime of a token. */
-export const TOKEN_SECONDS: Range = { default: 600, min: 60, max: 3_600 };
-
 /** Minimum speech in a step; with less, its emotion is meaningless and the step counts as "no speech". */
 export const MIN_SPEECH_SECONDS = 0.5;
 

@@ -5,9 +5,10 @@ import { Classifier } from '@undertone/classifier';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { buildApp } from './app.ts';
+import { buildApp, buildOperationsApp } from './app.ts';
 import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
+import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
@@ -40,6 +41,7 @@ export interface Dependencies {
   readonly metrics: Metrics;
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
+  readonly connectionLimits?: Partial<ConnectionLimits>;
   readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
@@ -108,7 +110,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     classifier,
     admission: new Admission({
       ...ADMISSION_LIMITS,
-      maxInFlight: settings.queueLimit + classifier.stats().threads,
+      maxWork: settings.queueLimit + classifier.stats().threads,
       expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
     }),
     authenticator,
@@ -122,6 +124,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     streams,
     webhooks,
     bodyTimeouts,
+    connectionLimits: { ...CONNECTION_LIMITS, ...dependencies.connectionLimits },
     stopping,
   };
   return { services, sweep };
@@ -180,6 +183,11 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });
+  if (settings.operationsPort > 0) {
+    const operations = await buildOperationsApp(services);
+    opened.defer(() => operations.close());
+    await operations.listen({ host: settings.host, port: settings.operationsPort });
+  }
   const { worker, webhooks } = services;
   if (settings.role !== 'api') {
     worker.start();

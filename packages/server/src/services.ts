@@ -4,6 +4,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
+import type { ConnectionLimits } from './http/connections.ts';
 import type { Metrics } from './operators/metrics.ts';
 import type { Uploads } from './recordings/uploads.ts';
 import type { RecordingWorker } from './recordings/worker.ts';
@@ -41,6 +42,7 @@ export interface Services {
     readonly part: BodyTimeouts;
     readonly recording: BodyTimeouts;
   };
+  readonly connectionLimits: ConnectionLimits;
   /** Aborted when shutdown begins. */
   readonly stopping: AbortSignal;
 }

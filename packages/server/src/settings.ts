@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,6 +36,12 @@ export const SETTINGS = {
     'SERVICE_PORT',
     String(DEFAULT_PORT),
     'Port to listen on; 0 picks a free one',
+    integer(0, 65_535),
+  ),
+  operationsPort: setting(
+    'SERVICE_OPERATIONS_PORT',
+    '0',
+    'Port of /metrics, /readyz and /healthz alone; 0 serves them with everything else',
     integer(0, 65_535),
   ),
   publicUrl: setting(
@@ -92,6 +99,12 @@ export const SETTINGS = {
     '100',
     'Open streams for each key; 0 is no limit',
     integer(0, 1_000_000),
+  ),
+  socketIo: setting(
+    'SERVICE_SOCKET_IO',
+    'true',
+    'false turns off /socket.io/, which only existing Socket.IO clients need',
+    trueOrFalse,
   ),
   webhookPrivate: setting(
     'SERVICE_WEBHOOK_PRIVATE',
@@ -189,7 +202,12 @@ export class SettingsError extends Error {
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const problems: string[] = [];
   const entries = Object.entries(SETTINGS).map(([name, { env: variable, default: fallback, parse }]) => {
-    const given = env[variable]?.trim();
+    let given = env[variable]?.trim();
+    try {
+      if (SECRET_SETTINGS.includes(variable)) given = readSecret(given, env[`${variable}_FILE`]?.trim());
+    } catch (error) {
+      problems.push(`${variable}_FILE ${(error as Error).message}`);
+    }
     try {
       return [name, parse(given || fallback)];
     } catch (error) {
@@ -215,8 +233,33 @@ export function requireSharedRecordings({ databaseUrl, s3Bucket, singleProcess }
   ]);
 }
 
-function contradictions({ role, databaseUrl, s3Bucket, s3Endpoint, s3PublicEndpoint }: Settings): string[] {
+/** A file keeps a secret out of the environment, which other processes and crash reports can show. */
+function readSecret(given: string | undefined, file: string | undefined): string | undefined {
+  if (!file) return given;
+  if (given) throw new Error('and the setting itself are both set: keep one');
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Error(`must name a readable file (${(error as NodeJS.ErrnoException).code})`);
+  }
+  if (content === '') throw new Error('names an empty file');
+  return content;
+}
+
+function contradictions({
+  role,
+  databaseUrl,
+  s3Bucket,
+  s3Endpoint,
+  s3PublicEndpoint,
+  port,
+  operationsPort,
+}: Settings): string[] {
   const problems: string[] = [];
+  if (operationsPort > 0 && operationsPort === port) {
+    problems.push('SERVICE_OPERATIONS_PORT must be another port than SERVICE_PORT');
+  }
   if ((role === 'api' || role === 'worker') && !(databaseUrl && s3Bucket)) {
     problems.push(
       `SERVICE_ROLE=${role} needs SERVICE_DATABASE_URL and SERVICE_S3_BUCKET, which all processes share`,
@@ -363,7 +406,11 @@ const CLIENT_VARIABLES = ['SERVICE_URL', 'SERVICE_DISCRETE_URL', 'SERVICE_ASYNCH
 
 /** Warns of each unknown `SERVICE_...` variable: most are misspelt and would silently do nothing. */
 export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = [...Object.values(SETTINGS).map((setting) => setting.env), ...CLIENT_VARIABLES];
+  const known = [
+    ...Object.values(SETTINGS).map((setting) => setting.env),
+    ...SECRET_SETTINGS.map((name) => `${name}_FILE`),
+    ...CLIENT_VARIABLES,
+  ];
   return Object.keys(env)
     .filter((name) => name.startsWith('SERVICE_') && !known.includes(name))
     .map((name) => {

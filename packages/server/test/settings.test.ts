@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readSettings, SETTINGS, SettingsError } from '../src/index.ts';
@@ -18,6 +21,7 @@ test('without any variable the defaults apply', () => {
   assert.deepEqual(readSettings({}), {
     host: '127.0.0.1',
     port: 8080,
+    operationsPort: 0,
     publicUrl: '',
     dataDir: fileURLToPath(new URL('../../../.undertone', import.meta.url)),
     apiKey: '',
@@ -29,6 +33,7 @@ test('without any variable the defaults apply', () => {
     storageLimit: 10 * 1024 ** 3,
     rateLimit: 0,
     streamLimit: 100,
+    socketIo: true,
     webhookPrivate: false,
     corsOrigins: [],
     trustedProxies: [],
@@ -134,6 +139,44 @@ test('secrets do not appear in error messages', () => {
 test('an invalid key does not appear in the error message', () => {
   const [problem] = problemsOf({ SERVICE_API_KEY: 'my secret key' });
   assert.ok(problem && !problem.includes('secret'));
+});
+
+test('a file can hold a secret, and a wrong one is named without its content', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'undertone-secrets-'));
+  const file = async (name: string, content: string) => {
+    await writeFile(join(dir, name), content);
+    return join(dir, name);
+  };
+  const settings = readSettings({
+    SERVICE_API_KEY_FILE: await file('key', 'a-key-from-a-file\n'),
+    SERVICE_DATABASE_URL_FILE: await file('database', 'postgres://db/voice\n'),
+    SERVICE_SECRET_FILE: await file('secret', 'sixteen-characters'),
+  });
+  assert.equal(settings.apiKey, 'a-key-from-a-file');
+  assert.equal(settings.databaseUrl, 'postgres://db/voice');
+  assert.equal(settings.secret, 'sixteen-characters');
+  assert.deepEqual(
+    problemsOf({
+      SERVICE_API_KEY: 'another-key-of-no-value',
+      SERVICE_API_KEY_FILE: join(dir, 'key'),
+      SERVICE_DATABASE_URL_FILE: join(dir, 'missing'),
+      SERVICE_SECRET_FILE: await file('short', 'hunter2'),
+    }),
+    [
+      'SERVICE_API_KEY_FILE and the setting itself are both set: keep one',
+      'SERVICE_DATABASE_URL_FILE must name a readable file (ENOENT)',
+      'SERVICE_SECRET must be 16 characters or more',
+    ],
+  );
+  assert.deepEqual(unknownVariables({ SERVICE_API_KEY_FILE: 'x' }), []);
+  await rm(dir, { recursive: true });
+});
+
+test('the operations port is another one', () => {
+  assert.match(
+    problemsOf({ SERVICE_PORT: '9000', SERVICE_OPERATIONS_PORT: '9000' })[0] ?? '',
+    /SERVICE_OPERATIONS_PORT must be another port/,
+  );
 });
 
 test('every setting has a description', () => {

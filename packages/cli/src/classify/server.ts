@@ -43,8 +43,14 @@ function answerOf(file: string, answer: DiscreteResult): Answer {
   };
 }
 
+const HINTS: Readonly<Record<string, string>> = {
+  audio_too_short: SHORTER,
+  audio_too_long: LONGER,
+  file_too_large: LONGER,
+};
+
 function inOwnWords(error: UndertoneError): unknown {
   if (error instanceof MissingFileError) return explainReading(error.cause);
-  const hint = { audio_too_short: SHORTER, audio_too_long: LONGER, file_too_large: LONGER }[error.code ?? ''];
+  const hint = HINTS[error.code ?? ''];
   return hint === undefined ? error : new UndertoneError(`${explain(error)} ${hint}`, { ...error });
 }

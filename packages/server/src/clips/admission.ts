@@ -1,7 +1,8 @@
 import { retryLater } from '../problems.ts';
 
 interface AdmissionOptions {
-  readonly maxInFlight: number;
+  /** Recordings that have arrived and are not answered yet. */
+  readonly maxWork: number;
   /** All bodies in memory together. */
   readonly maxBytes: number;
   /** Maximum expected wait for a thread. With the time to send a body, responses stay under five seconds. */
@@ -10,53 +11,91 @@ interface AdmissionOptions {
   readonly expectedWaitMs: (requests: number) => number;
 }
 
-/** Memory that an in-flight request has reserved. */
+/** What an in-flight request has reserved. */
 export interface Reservation {
   /** For a body of unknown length: it now has this many bytes. Throws if they do not fit. */
   grow(bytes: number): void;
+  /** The body is complete and counts as work from now on. Throws if there is too much. */
+  arrived(): void;
+}
+
+/** A key that has work in flight may take this part of the limits; the rest is for keys that have none. */
+const SHARE_OF_A_BUSY_KEY = 0.75;
+
+interface Usage {
+  requests: number;
+  work: number;
+  bytes: number;
 }
 
 /**
- * Admission control for short recordings. Limits the requests in flight (from the first byte of the body to the response),
- * the bytes they hold, and the expected wait. A request is refused before its body is read, so memory and latency stay
- * bounded for any number of clients.
+ * Admission control for short recordings. A body that is still arriving costs memory alone, so slow connections keep nobody
+ * out; a body that has arrived is work for the threads. Both are bounded in total and for each key: a key may hold as many
+ * bytes as are free, so any number of keys leave room for one more. A request is refused before its body is read when
+ * there is no room already.
  */
 export class Admission {
   readonly #options: AdmissionOptions;
-  #inFlight = 0;
-  #bytes = 0;
+  readonly #total: Usage = { requests: 0, work: 0, bytes: 0 };
+  readonly #owners = new Map<string, Usage>();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#total.requests;
   }
 
-  async run<T>(announced: number | undefined, work: (reservation: Reservation) => Promise<T>): Promise<T> {
-    const { maxInFlight, maxWaitMs, expectedWaitMs } = this.#options;
-    const waitMs = expectedWaitMs(this.#inFlight);
-    let reserved = announced ?? 0;
-    if (this.#inFlight >= maxInFlight || waitMs > maxWaitMs || !this.#fits(reserved)) throw busy(waitMs);
-    this.#inFlight++;
-    this.#bytes += reserved;
-    const grow = (bytes: number): void => {
-      if (bytes <= reserved) return;
-      if (!this.#fits(bytes - reserved)) throw busy(waitMs);
-      this.#bytes += bytes - reserved;
-      reserved = bytes;
+  async run<T>(
+    owner: string,
+    announced: number | undefined,
+    work: (reservation: Reservation) => Promise<T>,
+  ): Promise<T> {
+    const own = this.#owners.get(owner) ?? { requests: 0, work: 0, bytes: 0 };
+    const taken: Usage = { requests: 1, work: 0, bytes: 0 };
+    this.#requireWork(own);
+    this.#requireBytes(own, announced ?? 0);
+    this.#owners.set(owner, own);
+    const add = (usage: Partial<Usage>, sign: 1 | -1 = 1): void => {
+      for (const counter of [this.#total, own]) {
+        counter.requests += sign * (usage.requests ?? 0);
+        counter.work += sign * (usage.work ?? 0);
+        counter.bytes += sign * (usage.bytes ?? 0);
+      }
     };
+    const grow = (bytes: number): void => {
+      const more = bytes - taken.bytes;
+      if (more <= 0) return;
+      this.#requireBytes(own, more);
+      add({ bytes: more });
+      taken.bytes = bytes;
+    };
+    const arrived = (): void => {
+      this.#requireWork(own);
+      add({ work: 1 });
+      taken.work = 1;
+    };
+    add(taken);
     try {
-      return await work({ grow });
+      grow(announced ?? 0);
+      return await work({ grow, arrived });
     } finally {
-      this.#inFlight--;
-      this.#bytes -= reserved;
+      add(taken, -1);
+      if (own.requests === 0) this.#owners.delete(owner);
     }
   }
 
-  #fits(bytes: number): boolean {
-    return this.#bytes + bytes <= this.#options.maxBytes;
+  #requireWork(own: Usage): void {
+    const { maxWork, maxWaitMs, expectedWaitMs } = this.#options;
+    const share = own.work > 0 ? SHARE_OF_A_BUSY_KEY : 1;
+    const waitMs = expectedWaitMs(this.#total.work);
+    if (this.#total.work >= maxWork * share || waitMs > maxWaitMs * share) throw busy(waitMs);
+  }
+
+  #requireBytes(own: Usage, bytes: number): void {
+    const free = this.#options.maxBytes - this.#total.bytes;
+    if (own.bytes + bytes > free) throw busy(this.#options.expectedWaitMs(this.#total.work));
   }
 }
 

@@ -59,6 +59,7 @@ export async function receiveClip(
   try {
     if (kind === 'file') await receiveFormFile(request, limits, onChunk, signal);
     else await receiveBody(request, limits, onChunk, signal);
+    reservation.arrived();
   } catch (error) {
     // The reservation ends now, so the memory must be released now too, not at the next garbage collection.
     bytes.free();

@@ -37,7 +37,7 @@ export function addClipRoute(app: TypedApp, url: string, operation: Operation, s
         );
       }
       const body = clipBody(request.raw);
-      return services.admission.run(body.announced, (reservation) =>
+      return services.admission.run(request.caller?.id ?? '', body.announced, (reservation) =>
         classify(request as FastifyRequest, reply, body, reservation, services),
       );
     },

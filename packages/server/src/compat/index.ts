@@ -28,7 +28,7 @@ import { readStatus } from './status.ts';
 /** Everything that exists only for clients of other vendors. `app.ts` registers it in one line. */
 const compat: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
   app.problemExtensions.push(durationNames);
-  serveSocketIo(app, services);
+  if (services.settings.socketIo) serveSocketIo(app, services);
   await app.register(async (scope) =>
     addClipRoute(scope, PATHS.discreteShort, CLASSIFY_CLIP_SHORT, services),
   );

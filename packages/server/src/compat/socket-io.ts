@@ -11,6 +11,7 @@ import type { Caller } from '../stores/contracts.ts';
 import { type StreamFailure, StreamSession } from '../streams/session.ts';
 import { StreamWindows, streamFormat } from '../streams/windows.ts';
 import { requireScope } from '../tokens/scope.ts';
+import { cutConnection, SocketIoKeys } from './socket-io-key.ts';
 
 const MAX_MESSAGE_SECONDS = 10;
 const SAMPLE_BYTES = 2;
@@ -18,8 +19,8 @@ const SAMPLE_BYTES = 2;
 const MAX_MESSAGE_BYTES = Math.ceil((MAX_MESSAGE_SECONDS * SAMPLE_RATE.max * SAMPLE_BYTES * 4) / 3) + 10_000;
 /** Socket.IO has no backpressure: audio beyond this queue is dropped with a warning. */
 const MAX_QUEUED_BYTES = 2 * STREAM_LIMITS.maxMessageBytes;
-/** Time to send the CONNECT packet with the key. */
-const CONNECT_TIMEOUT_MS = 10_000;
+/** Events that a client has not read yet. One more, and its connection is cut. */
+const MAX_UNREAD_EVENTS = 256;
 
 function isSocketIo({ url = '' }: IncomingMessage): boolean {
   return url.startsWith(PATHS.socketIo);
@@ -36,7 +37,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     serveClient: false,
     destroyUpgrade: false,
     maxHttpBufferSize: MAX_MESSAGE_BYTES,
-    connectTimeout: CONNECT_TIMEOUT_MS,
+    connectTimeout: app.connections.limits.unknownMs,
     ...(settings.corsOrigins.length > 0 && {
       cors: { origin: settings.corsOrigins.includes('*') ? '*' : [...settings.corsOrigins] },
     }),
@@ -49,6 +50,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     for (const listener of otherListeners) listener.call(app.server, request, ...rest);
   });
   io.attach(app.server);
+  const keys = new SocketIoKeys(io.engine, app.connections);
 
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };
@@ -56,6 +58,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         requireScope(caller, 'stream');
+        keys.markKnown(socket.conn);
         await app.countRequest(caller.id);
         const releaseSlot = streams.reserveSlot(caller.id);
         if (socket.conn.readyState === 'closed') releaseSlot();
@@ -108,6 +111,7 @@ class SocketIoSession extends StreamSession {
   #windows: StreamWindows | undefined;
   #sampleRate = 0;
   #queuedBytes = 0;
+  #unread = 0;
   #lastTask: Promise<void> = Promise.resolve();
 
   constructor(socket: Socket, services: Services) {
@@ -119,20 +123,35 @@ class SocketIoSession extends StreamSession {
     this.#classifier = classifier;
     socket.once('disconnect', () => {
       // After our own close a polling client still has to fetch the last messages; its connection closes after that.
-      if (this.ended.aborted) socket.conn.once('close', () => this.connectionClosed());
-      else this.connectionClosed();
+      if (this.ended.aborted) {
+        socket.conn.once('close', () => this.connectionClosed());
+      } else {
+        this.connectionClosed();
+        // A client that left the namespace would keep its connection without a stream.
+        cutConnection(socket.conn);
+      }
+    });
+    socket.conn.on('drain', () => {
+      this.#unread = 0;
     });
     socket.on('message', (message: unknown) => this.#receive(message));
-    socket.emit('connected', { session_id: socket.id });
+    this.#emit('connected', { session_id: socket.id });
+  }
+
+  /** Socket.IO buffers for a client that does not read, without a limit of its own. */
+  #emit(event: string, data: object): void {
+    this.#unread++;
+    this.#socket.emit(event, data);
+    if (this.#unread > MAX_UNREAD_EVENTS) this.terminate();
   }
 
   protected override startClose(error: StreamFailure | undefined): void {
-    this.#socket.emit('error', { error: error?.detail });
+    this.#emit('error', { error: error?.detail });
     this.#socket.disconnect(true);
   }
 
   protected override terminate(): void {
-    this.#socket.conn.close(true);
+    cutConnection(this.#socket.conn);
   }
 
   #receive(message: unknown): void {
@@ -140,7 +159,7 @@ class SocketIoSession extends StreamSession {
       const audio = readMessage(message, this.#classifier);
       const bytes = audio.audio.length;
       if (this.#queuedBytes + bytes > MAX_QUEUED_BYTES) {
-        this.#socket.emit('warning', {
+        this.#emit('warning', {
           message:
             'Audio arrives faster than it can be classified. This message was dropped: send more slowly.',
         });
@@ -154,7 +173,7 @@ class SocketIoSession extends StreamSession {
           this.#queuedBytes -= bytes;
         });
     } catch (error) {
-      this.#socket.emit('error', { error: asProblem(error).message });
+      this.#emit('error', { error: asProblem(error).message });
     }
   }
 
@@ -169,7 +188,7 @@ class SocketIoSession extends StreamSession {
     }
     for (const window of this.#windows.push(audio)) {
       for (const { models } of await this.classifyWindow(window, 1)) {
-        this.#socket.emit('prediction', { ...resultOf(models, model), timestamp: Date.now() });
+        this.#emit('prediction', { ...resultOf(models, model), timestamp: Date.now() });
       }
     }
   }

@@ -21,6 +21,11 @@ export class Metrics {
     'method',
     'route',
   ]);
+  readonly connectionsRefused = this.#counter(
+    'undertone_connections_refused_total',
+    'Connections closed before they showed a valid key: too_many, timeout, too_much_data',
+    ['reason'],
+  );
   readonly uploads = this.#counter('undertone_uploads_total', 'Uploads initiated, completed and deleted', [
     'event',
   ]);

@@ -46,6 +46,9 @@ export async function acceptWebSockets(app: FastifyInstance, streams: Streams): 
     errorHandler: (_error, socket) => socket.terminate(),
     preClose: (done) => void streams.stop().then(() => done()),
   });
+}
+
+export function refuseOtherUpgrades(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     if (request.ws && !request.is404 && !request.routeOptions.config.webSocket) {
       throw new ProblemError('bad_request', 'This path does not accept WebSocket connections.');

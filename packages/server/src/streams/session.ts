@@ -11,6 +11,8 @@ export interface StreamTimes {
   readonly idleMs: number;
   /** Maximum window latency, from its last byte to its answer. */
   readonly lagMs: number;
+  /** Interval of the key checks, whether or not audio comes. */
+  readonly recheckMs: number;
   /** How long a client has to complete the close before its connection is cut. */
   readonly closeMs: number;
 }
@@ -18,6 +20,7 @@ export interface StreamTimes {
 export const STREAM_TIMES: StreamTimes = {
   idleMs: STREAM_LIMITS.idleSeconds * 1_000,
   lagMs: STREAM_LIMITS.lagSeconds * 1_000,
+  recheckMs: 10_000,
   closeMs: 2_000,
 };
 
@@ -32,8 +35,7 @@ export interface SessionOptions {
 export type StreamFailure = Omit<StreamError, 'type'>;
 
 /**
- * One open stream, whatever its protocol: classifies windows, rechecks the key with each of them, reports failures and
- * closes. A stream ends once, at its own close or when the connection is lost; nothing is sent after that.
+ * One open stream, whatever its protocol: classifies windows, rechecks the key, reports failures and closes. A stream ends once, at its own close or when the connection is lost; nothing is sent after that.
  */
 export abstract class StreamSession {
   readonly #options: SessionOptions;
@@ -42,6 +44,8 @@ export abstract class StreamSession {
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    const timer = setInterval(() => this.#recheckKey(), options.times.recheckMs).unref();
+    this.ended.addEventListener('abort', () => clearInterval(timer));
   }
 
   /** Resolves when the connection is closed. */
@@ -63,9 +67,8 @@ export abstract class StreamSession {
     { block, newSeconds }: StreamWindow,
     channelCount: number,
   ): Promise<ClipPrediction[]> {
-    const { classifier, metrics, recheckKey, times } = this.#options;
-    // Not awaited: a slow store must not delay this answer. A revoked key gets no further one.
-    recheckKey().catch((error: unknown) => this.fail(error));
+    const { classifier, metrics, times } = this.#options;
+    this.#recheckKey();
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(tooLate(times.lagMs)), times.lagMs);
     const start = performance.now();
@@ -83,6 +86,11 @@ export abstract class StreamSession {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Not awaited: a slow store must not delay an answer. A revoked key gets no further one. */
+  #recheckKey(): void {
+    this.#options.recheckKey().catch((error: unknown) => this.fail(error));
   }
 
   protected fail(error: unknown): void {

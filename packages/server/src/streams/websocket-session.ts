@@ -17,6 +17,7 @@ type Message = StreamReady | StreamPrediction | StreamError | StreamDone;
 
 /** The only text message of a client is `{"type": "end"}`. */
 const MAX_TEXT_BYTES = 1_000;
+const MAX_UNREAD_BYTES = 64 * 1024;
 /** Messages buffered before the socket is paused. */
 const MAX_BUFFERED_MESSAGES = 1;
 
@@ -50,6 +51,10 @@ export class WebSocketSession extends StreamSession {
     this.#windows = new StreamWindows(format, ready.interval);
     this.ended.addEventListener('abort', () => clearTimeout(this.#idle));
     socket.once('close', () => this.connectionClosed());
+    // Pings are answered whether or not the client reads the answers.
+    socket.on('ping', () => {
+      if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
+    });
     // A broken connection also emits `close`, which is enough.
     socket.on('error', () => undefined);
   }

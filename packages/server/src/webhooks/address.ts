@@ -3,17 +3,24 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { ProblemError } from '../problems.ts';
 
 /** Link-local and cloud metadata addresses, which are refused whatever the settings are. */
-const NEVER = blockList(['169.254.0.0/16', '100.100.100.200/32', 'fe80::/10', 'fd00:ec2::254/128']);
-
-/** Not on the public internet: allowed only with SERVICE_WEBHOOK_PRIVATE. */
-const PRIVATE = blockList([
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.0.0.0/24'],
-  ...['192.0.2.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3'],
-  ...['::/96', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16', 'fc00::/7', 'ff00::/8'],
+const NEVER = blockList([
+  ...['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32', 'fe80::/10', 'fd00:ec2::254/128'],
 ]);
 
-/** IPv6 addresses that embed an IPv4 address (mapped, NAT64); the embedded address is checked. */
-const EMBEDDING = blockList(['::ffff:0:0/96', '64:ff9b::/96']);
+/**
+ * Not on the public internet, by the IANA registries of special-purpose addresses: allowed only with
+ * SERVICE_WEBHOOK_PRIVATE.
+ */
+const PRIVATE = blockList([
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
+  ...['203.0.113.0/24', '224.0.0.0/3'],
+  ...['::/96', '64:ff9b:1::/48', '100::/64', '100:0:0:1::/64', '2001::/23', '2001:db8::/32', '2002::/16'],
+  ...['3fff::/20', '5f00::/16', 'fc00::/7', 'fec0::/10', 'ff00::/8'],
+]);
+
+/** IPv6 addresses that embed an IPv4 address (mapped, translated, NAT64); the embedded address is checked. */
+const EMBEDDING = blockList(['::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96']);
 
 export function isAllowed(address: string, allowPrivate: boolean): boolean {
   const [withoutZone = ''] = address.split('%');

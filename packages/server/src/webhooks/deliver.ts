@@ -10,6 +10,7 @@ import { StoreUnavailableError } from '../stores/errors.ts';
 import type { Secrets } from '../stores/signing.ts';
 import { checkedLookup, DeliveryError, type Resolve, requireWebhookUrl } from './address.ts';
 import { bodyOf, formatSecret, signatureHeaders } from './sign.ts';
+import { OwnerTurns } from './turns.ts';
 
 export interface WebhookTimes {
   /** Timeout of one attempt. */
@@ -28,7 +29,8 @@ const TIMES: WebhookTimes = {
   retryMs: WEBHOOK_RETRY_SECONDS.map((seconds) => seconds * 1000),
 };
 
-const MAX_CONCURRENT = 32;
+const CLAIM_LIMIT = 128;
+const TURNS = { places: 128, placesPerOwner: 4, waitingPerOwner: 256 };
 
 interface WebhooksOptions {
   readonly store: WebhookStore;
@@ -40,7 +42,7 @@ interface WebhooksOptions {
 }
 
 /**
- * Delivers the webhooks that are due in the store, many concurrently. A failed one is retried with growing delays, seven
+ * Delivers the webhooks that are due in the store, many concurrently, a few for each owner. A failed one is retried with growing delays, seven
  * attempts in all. After a crash the lease of what was being sent ends, and it is sent again under the same id.
  */
 export class Webhooks {
@@ -48,6 +50,7 @@ export class Webhooks {
   readonly #times: WebhookTimes;
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
+  readonly #turns = new OwnerTurns(TURNS);
   #wakeUp = Promise.withResolvers<void>();
   #loop: Promise<void> | undefined;
 
@@ -81,17 +84,31 @@ export class Webhooks {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    const { holdMs, pollMs } = this.#times;
+    const { holdMs, pollMs, timeoutMs } = this.#times;
     while (!signal.aborted) {
       const woken = this.#wakeUp.promise;
-      const due = await this.#claim(MAX_CONCURRENT - this.#sending.size, holdMs);
-      for (const webhook of due) {
-        const task = this.#deliver(webhook).finally(() => this.#sending.delete(task));
-        this.#sending.add(task);
-      }
+      const claimedAt = performance.now();
+      const due = await this.#claim(CLAIM_LIMIT, holdMs);
+      for (const webhook of due) this.#turns.add(webhook, claimedAt + holdMs - timeoutMs);
+      this.#sendWaiting();
+      // There may be more, of other owners.
+      if (due.length === CLAIM_LIMIT) continue;
       const pause = sleep(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
-      const full = this.#sending.size >= MAX_CONCURRENT;
-      await (full ? Promise.race(this.#sending) : Promise.race([woken, pause]));
+      await Promise.race([woken, pause]);
+    }
+  }
+
+  #sendWaiting(): void {
+    if (this.#stopping.signal.aborted) return;
+    for (;;) {
+      const webhook = this.#turns.take(performance.now());
+      if (webhook === undefined) return;
+      const task = this.#deliver(webhook).finally(() => {
+        this.#sending.delete(task);
+        this.#turns.release(webhook);
+        this.#sendWaiting();
+      });
+      this.#sending.add(task);
     }
   }
 

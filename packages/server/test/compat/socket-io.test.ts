@@ -133,6 +133,18 @@ test('a prediction that takes too long closes the connection as overloaded', asy
   await gone;
 });
 
+test('revoking a key closes its idle connections', async () => {
+  const own = await testApp({}, { streamTimes: { recheckMs: 50 } });
+  const { key, record } = await own.stores.keys.create('leaving');
+  const { socket, connected } = await connect(own, { key });
+  await connected;
+  const error = next(socket, 'error');
+  const gone = next(socket, 'disconnect');
+  await own.stores.keys.revoke(record.id);
+  assert.match(String((await error).error), /revoked/);
+  await gone;
+});
+
 test('WebSocket and Socket.IO streams share the limits of a key', async () => {
   const small = await testApp({ SERVICE_STREAM_LIMIT: '1', SERVICE_RATE_LIMIT: '3' });
   const { socket: first, connected } = await connect(small);

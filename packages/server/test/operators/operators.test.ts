@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
 import { postFile, readProblem, sharedClassifier, testApp } from '@undertone/testing/app';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { wav } from '@undertone/testing/wav';
 import Value from 'typebox/value';
+import { buildOperationsApp } from '../../src/app.ts';
 import { DATABASE_FILE } from '../../src/index.ts';
 
 const service = await testApp();
@@ -40,7 +42,21 @@ describe('readiness', () => {
     const refused = await app.inject({ url: PATHS.ready });
     assert.match(readProblem(refused, 'overloaded').detail, /database is locked/);
     other.close();
-    assert.equal((await app.inject({ url: PATHS.ready })).statusCode, 200);
+    while ((await app.inject({ url: PATHS.ready })).statusCode !== 200) await sleep(50);
+  });
+
+  test('checks the stores at most once a second, however many ask', async () => {
+    const { app, stores } = await testApp();
+    let checks = 0;
+    const check = stores.requests.checkWritable.bind(stores.requests);
+    stores.requests.checkWritable = () => {
+      checks++;
+      return check();
+    };
+    const start = performance.now();
+    for (let i = 0; i < 20; i++) assert.equal((await app.inject({ url: PATHS.ready })).statusCode, 200);
+    await Promise.all(Array.from({ length: 20 }, () => app.inject({ url: PATHS.ready })));
+    assert.ok(checks <= 1 + (performance.now() - start) / 1_000, String(checks));
   });
 });
 
@@ -62,6 +78,25 @@ test('the list of models has their emotions, accuracy and licence', async () => 
   assert.equal(list.weights.licence, weights.licence);
   assert.equal(list.weights.commercial_use, weights.commercial_use);
   assert.deepEqual(list.models[0]?.figures, weights.figures['4emotions']);
+});
+
+test('no other spelling of /metrics gets past a proxy that blocks it', async () => {
+  for (const url of ['/metrics/', '//metrics', '/%6detrics', '/metrics//?x=1', '/metric%73']) {
+    readProblem(await service.app.inject({ url }), 'not_found');
+  }
+  assert.equal((await service.app.inject({ url: '/metrics?x=1' })).statusCode, 200);
+});
+
+test('SERVICE_OPERATIONS_PORT moves /metrics and /readyz, with /healthz, to a port of their own', async () => {
+  const { app, services } = await testApp({ SERVICE_OPERATIONS_PORT: '9999' });
+  const operations = await buildOperationsApp(services);
+  for (const url of [PATHS.metrics, PATHS.ready, PATHS.health]) {
+    const expected = url === PATHS.health ? 200 : 401;
+    assert.equal((await app.inject({ url })).statusCode, expected, url);
+    assert.equal((await operations.inject({ url })).statusCode, 200, url);
+  }
+  assert.equal((await operations.inject({ url: PATHS.models })).statusCode, 404);
+  await operations.close();
 });
 
 test('metrics cover requests, stages, audio, threads, the queue and the event loop', async () => {

@@ -190,6 +190,21 @@ describe('keys', () => {
     );
   });
 
+  test('revoking a key closes streams that say nothing or almost nothing', async () => {
+    const own = await testApp({}, { streamTimes: { recheckMs: 50 } });
+    const { key, record } = await own.stores.keys.create('leaving');
+    const { url } = await own.listen();
+    const silent = new StreamClient(url, key, PHONE);
+    const trickling = new StreamClient(url, key, PHONE);
+    await Promise.all([once(silent.socket, 'open'), once(trickling.socket, 'open')]);
+    await own.stores.keys.revoke(record.id);
+    const sending = setInterval(() => trickling.send(Buffer.alloc(1)), 20);
+    for (const { closed } of [silent, trickling]) {
+      assert.deepEqual(await closed, { code: 1008, reason: 'invalid_api_key' });
+    }
+    clearInterval(sending);
+  });
+
   test('revoking a key closes its open streams with an error, and no others', async () => {
     const own = await testApp();
     const { key, record } = await own.stores.keys.create('leaving');

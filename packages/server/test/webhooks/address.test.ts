@@ -7,6 +7,7 @@ test('public addresses are allowed', () => {
     assert.ok(isAllowed(address, false), address);
   }
   assert.ok(isAllowed('64:ff9b::8.8.8.8', false), 'behind a NAT64 gateway');
+  assert.ok(isAllowed('::ffff:0:8.8.8.8', false), 'translated');
 });
 
 test('private and loopback addresses need the setting, in every notation', () => {
@@ -14,6 +15,9 @@ test('private and loopback addresses need the setting, in every notation', () =>
     ...['127.0.0.1', '127.9.9.9', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '0.0.0.0'],
     ...['100.64.0.1', '198.18.0.1', '224.0.0.1', '255.255.255.255', '::1', '::', 'fd12::1', 'ff02::1'],
     ...['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:10.0.0.1', '64:ff9b::10.0.0.1', '64:ff9b::7f00:1'],
+    // Less known entries of the IANA registries of special-purpose addresses.
+    ...['64:ff9b:1::1', '64:ff9b:1::8.8.8.8', '::ffff:0:127.0.0.1', '::ffff:0:10.0.0.1', 'fec0::1'],
+    ...['192.88.99.1', '3fff::1', '5f00::1', '100:0:0:1::1'],
   ]) {
     assert.ok(!isAllowed(address, false), address);
     assert.ok(isAllowed(address, true), address);
@@ -24,6 +28,7 @@ test('link-local and cloud metadata addresses are never allowed', () => {
   for (const address of [
     ...['169.254.169.254', '169.254.0.1', '::ffff:169.254.169.254', '::ffff:a9fe:a9fe', 'fe80::1'],
     ...['fe80::1%eth0', 'fd00:ec2::254', '100.100.100.200', '64:ff9b::a9fe:a9fe', 'no address'],
+    ...['168.63.129.16', '::ffff:168.63.129.16', '::ffff:0:169.254.169.254'],
   ]) {
     for (const allowPrivate of [false, true]) assert.ok(!isAllowed(address, allowPrivate), address);
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -126,6 +127,28 @@ describe('a webhook', () => {
     assert.doesNotMatch(lines.join(''), /no-such-host|secret-path|127\.0\.0\.1/);
   });
 
+  test('to a receiver that never answers does not delay those of other keys', async () => {
+    const fair = await testApp(PRIVATE, { webhookTimes: { ...QUICK, timeoutMs: 60_000, holdMs: 120_000 } });
+    const { requests } = fair.stores;
+    const finish = async (owner: string, webhookUrl: string) => {
+      const id = randomUUID();
+      const request = { id, owner, uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
+      await requests.create({ ...request, webhookUrl });
+      const limits = { maxRequestBytes: 100, maxOwnerBytes: 1_000 };
+      await requests.addPart(id, { number: 1, blob: 'b', etag: 'e', bytes: 1 }, limits);
+      await requests.complete(id, new Map([[1, 'e']]));
+      const claim = await requests.claim({ leaseMs: 60_000, running: [] });
+      await requests.finish(id, claim?.lease ?? '', { result: '{}' });
+    };
+    const dead = await receiver(() => 'hang');
+    const alive = await receiver(() => 204);
+    for (let i = 0; i < 150; i++) await finish('one key', dead.url);
+    for (let i = 0; i < 10; i++) await finish('another', alive.url);
+    fair.services.webhooks.start();
+    await until(() => alive.taken.size === 10, 'the webhooks of another key');
+    assert.equal(dead.received.length, 4, 'a key has four places');
+  });
+
   test('in flight at a stop is sent again after the next start', async () => {
     const dataDir = await tempDir();
     const hooks = await receiver((_, attempt) => (attempt === 1 ? 'hang' : 200));
@@ -193,8 +216,8 @@ describe('allowed addresses', () => {
     const hooks = await receiver(() => 200);
     let lookups = 0;
     const rebinding: Resolve = (_hostname, _options, callback) => {
-      // A public address for the first lookup, a private one for the second.
-      callback(null, [lookups++ === 0 ? { address: '192.88.99.1', family: 4 } : loopback]);
+      // A public address (that nobody has) for the first lookup, a private one for the second.
+      callback(null, [lookups++ === 0 ? { address: '2000::1', family: 6 } : loopback]);
     };
     await assert.rejects(
       sendWebhook(due(`https://rebinding.example.org:${hooks.port}/`), {

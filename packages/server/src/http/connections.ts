@@ -1,0 +1,209 @@
+import type { IncomingMessage, Server } from 'node:http';
+import { BlockList, isIP, type Socket } from 'node:net';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Metrics } from '../operators/metrics.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    connections: Connections;
+  }
+}
+
+export interface ConnectionLimits {
+  /** Open connections, with and without a key. */
+  readonly max: number;
+  /** Open connections without a key, from all addresses. */
+  readonly maxUnknown: number;
+  /** Open connections without a key, from one address. */
+  readonly maxUnknownPerAddress: number;
+  /** A connection without a key is closed when nothing was answered on it for this long. */
+  readonly unknownMs: number;
+  /** A protocol that sends its key in a message may send this many bytes before. */
+  readonly unknownBytes: number;
+}
+
+export const CONNECTION_LIMITS: ConnectionLimits = {
+  max: 2_048,
+  maxUnknown: 1_024,
+  maxUnknownPerAddress: 512,
+  unknownMs: 10_000,
+  unknownBytes: 16 * 1024,
+};
+
+type RefusalReason = 'too_many' | 'timeout' | 'too_much_data';
+
+interface Unknown {
+  readonly timer: NodeJS.Timeout;
+  /** Requests that are being handled; a signed upload of a part needs no key and may take minutes. */
+  readonly handling: Set<IncomingMessage>;
+  /** Bytes that the client has received. */
+  received: number;
+}
+
+interface ConnectionsOptions {
+  readonly limits: ConnectionLimits;
+  /** Their connections carry many callers, so they are not counted by address; the proxy limits its own clients. */
+  readonly trustedProxies: readonly string[];
+  readonly metrics: Metrics;
+  readonly logger: FastifyBaseLogger;
+}
+
+const LOG_EVERY_MS = 1_000;
+
+/**
+ * Limits connections that have not shown a valid key, so that they can never keep out those that have. When there are too
+ * many, the oldest idle one of the busiest address is closed, and the new one gets the time to send its key.
+ */
+export class Connections {
+  readonly limits: ConnectionLimits;
+  readonly #options: ConnectionsOptions;
+  readonly #trusted = new BlockList();
+  /** By address, the oldest first. */
+  readonly #unknown = new Map<string, Map<Socket, Unknown>>();
+  readonly #refusals = new Map<RefusalReason, number>();
+  #logTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+    for (const proxy of options.trustedProxies) {
+      const [address = '', bits] = proxy.split('/');
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+      this.#trusted.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
+    }
+  }
+
+  watch(server: Server): void {
+    server.maxConnections = this.limits.max;
+    server.on('connection', (socket: Socket) => this.#add(socket));
+    server.on('drop', () => this.#count('too_many'));
+  }
+
+  /** The connection has shown a valid key. */
+  markKnown(socket: Socket): void {
+    const group = this.#unknown.get(addressOf(socket));
+    const entry = group?.get(socket);
+    if (group === undefined || entry === undefined) return;
+    clearTimeout(entry.timer);
+    group.delete(socket);
+    if (group.size === 0) this.#unknown.delete(addressOf(socket));
+  }
+
+  beginRequest(request: IncomingMessage): void {
+    this.#find(request.socket)?.handling.add(request);
+  }
+
+  /** The response is ready to be sent. */
+  endRequest(request: IncomingMessage): void {
+    this.#find(request.socket)?.handling.delete(request);
+  }
+
+  /** Ends the connection at once: a polite close would wait for the other side. */
+  refuse(socket: Socket, reason: RefusalReason): void {
+    this.#count(reason);
+    socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    const address = addressOf(socket);
+    if (isIP(address) === 0 || this.#trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')) return;
+    const group = this.#unknown.get(address) ?? new Map<Socket, Unknown>();
+    const { maxUnknown, maxUnknownPerAddress, unknownMs } = this.limits;
+    if (group.size >= maxUnknownPerAddress) this.#evict(group, socket);
+    else if (this.#unknownCount() >= maxUnknown) this.#evict(this.#largestGroup(), socket);
+    if (socket.destroyed) return;
+    const entry: Unknown = {
+      timer: setTimeout(() => this.#check(socket, entry), unknownMs).unref(),
+      handling: new Set(),
+      received: 0,
+    };
+    group.set(socket, entry);
+    this.#unknown.set(address, group);
+    socket.once('close', () => {
+      clearTimeout(entry.timer);
+      group.delete(socket);
+      if (group.size === 0 && this.#unknown.get(address) === group) this.#unknown.delete(address);
+    });
+  }
+
+  #evict(group: Map<Socket, Unknown>, newcomer: Socket): void {
+    for (const [socket, { handling }] of group) {
+      if (handling.size > 0) continue;
+      group.delete(socket);
+      this.refuse(socket, 'too_many');
+      return;
+    }
+    this.refuse(newcomer, 'too_many');
+  }
+
+  #check(socket: Socket, entry: Unknown): void {
+    const received = socket.bytesWritten - socket.writableLength;
+    if (entry.handling.size > 0 || received > entry.received) {
+      entry.received = received;
+      entry.timer.refresh();
+    } else if (received > 0) {
+      // It was answered and is idle now, which is no refusal.
+      socket.destroy();
+    } else {
+      this.refuse(socket, 'timeout');
+    }
+  }
+
+  #find(socket: Socket): Unknown | undefined {
+    return this.#unknown.get(addressOf(socket))?.get(socket);
+  }
+
+  #unknownCount(): number {
+    let count = 0;
+    for (const { size } of this.#unknown.values()) count += size;
+    return count;
+  }
+
+  #largestGroup(): Map<Socket, Unknown> {
+    let largest = new Map<Socket, Unknown>();
+    for (const group of this.#unknown.values()) if (group.size > largest.size) largest = group;
+    return largest;
+  }
+
+  /** One log line a second at most: refusals come in thousands. */
+  #count(reason: RefusalReason): void {
+    this.#options.metrics.connectionsRefused.inc({ reason });
+    this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
+    this.#logTimer ??= setTimeout(() => {
+      this.#logTimer = undefined;
+      this.#options.logger.warn(
+        { refused: Object.fromEntries(this.#refusals) },
+        'connections without a key were refused',
+      );
+      this.#refusals.clear();
+    }, LOG_EVERY_MS).unref();
+  }
+}
+
+/** Before the key hooks: counts what is being handled, so that it is neither timed out nor evicted. */
+export function guardConnections(app: FastifyInstance, connections: Connections): void {
+  connections.watch(app.server);
+  app.decorate('connections', connections);
+  app.addHook('onRequest', (request, reply, next) => {
+    connections.beginRequest(request.raw);
+    reply.raw.once('close', () => connections.endRequest(request.raw));
+    next();
+  });
+  app.addHook('onSend', async (request, reply) => {
+    connections.endRequest(request.raw);
+    // A part that was accepted has shown a valid signature.
+    if (request.method === 'PUT' && reply.statusCode < 300) connections.markKnown(request.raw.socket);
+  });
+}
+
+/** After the key hooks. */
+export function markCallers(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, next) => {
+    if (request.caller !== null) app.connections.markKnown(request.raw.socket);
+    next();
+  });
+}
+
+function addressOf(socket: Socket): string {
+  return socket.remoteAddress ?? '';
+}
