@@ -1,5 +1,10 @@
-import type { ErrorCode } from '@undertone/contract';
-import type { Problem } from './types.ts';
+import type { ErrorCode, Problem as WireProblem } from '@undertone/contract';
+
+/** The server's explanation of an error (RFC 9457), with the figures that help to fix the request. */
+export interface Problem extends Omit<WireProblem, 'code'> {
+  /** The code to branch on. Newer servers may send codes that this client does not know. */
+  code: string;
+}
 
 /** The codes of errors that do not come from the server. */
 type ClientErrorCode =

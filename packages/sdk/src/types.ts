@@ -6,10 +6,8 @@ import type {
   TimelineElement,
   TokenScope,
   DiscreteResult as WireDiscreteResult,
-  Problem as WireProblem,
   StreamPrediction as WireStreamPrediction,
 } from '@undertone/contract';
-
 import type { UndertoneError } from './errors.ts';
 
 export type {
@@ -27,6 +25,7 @@ export type {
   TimelineElement,
   TokenScope,
 } from '@undertone/contract';
+export type { Problem } from './errors.ts';
 
 /** The emotion of one short recording. */
 export interface DiscreteResult extends WireDiscreteResult {
@@ -45,12 +44,6 @@ export interface TimelineStep extends TimelineElement {
 
 /** `uploading`, `queued` and `processing` are pending. A request becomes `expired` after 24 hours. */
 export type RequestStatus = RequestState;
-
-/** The server's explanation of an error (RFC 9457), with the figures that help to fix the request. */
-export interface Problem extends Omit<WireProblem, 'code'> {
-  /** The code to branch on. Newer servers may send codes that this client does not know. */
-  code: string;
-}
 
 /** The emotion in the last 5 seconds of one channel of a stream. */
 export interface StreamPrediction extends Omit<WireStreamPrediction, 'type'> {}
