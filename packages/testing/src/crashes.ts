@@ -149,7 +149,7 @@ async function uploadAndFail(
     failing ??= sleep(delayMs).then(() => victim.fail(random));
   }
   /** Retries while the server is down or busy. */
-  async function insist(call: () => Promise<Response>): Promise<Response> {
+  async function retryUntilAnswered(call: () => Promise<Response>): Promise<Response> {
     for (;;) {
       const response = await call().catch(() => null);
       if (response !== null && response.status !== 503) return response;
@@ -162,14 +162,14 @@ async function uploadAndFail(
   for (const { part_number, url } of begun.presigned_urls) {
     const bytes = file.subarray((part_number - 1) * PART_BYTES, part_number * PART_BYTES);
     if (moment === 'upload' && part_number - 1 === failAt) failSoon();
-    const answer = await insist(() => putPart(url, bytes));
+    const answer = await retryUntilAnswered(() => putPart(url, bytes));
     assert.equal(answer.status, 200);
     parts.push({ PartNumber: part_number, ETag: answer.headers.get('etag') ?? '' });
   }
   await (moment === 'upload' ? failing : undefined);
   if (moment === 'completion') failSoon();
   // Names every part with its acknowledged ETag: a lost part would be a 400.
-  const completed = await insist(() => client().complete({ ...begun, parts }));
+  const completed = await retryUntilAnswered(() => client().complete({ ...begun, parts }));
   assert.equal(completed.status, 200, await completed.text());
   if (moment === 'processing') failSoon();
   const broken = (await failing) ?? 'nothing';
