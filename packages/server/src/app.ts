@@ -65,7 +65,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     return app;
   }
   requireKeys(app, authenticator, makeBuckets);
-  limitRates(app, settings.rateLimit, makeBuckets);
+  limitRates(app, makeBuckets);
   await app.register(clipRoutes, services);
   await app.register(recordingRoutes, services);
   await app.register(streamRoutes, services);

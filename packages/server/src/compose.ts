@@ -13,7 +13,7 @@ import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
-import type { Settings } from './settings.ts';
+import { defaultLimits, type Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
@@ -54,6 +54,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
+    defaultLimits: defaultLimits(settings),
     logger,
     ...(now && { now }),
   });
@@ -76,7 +77,6 @@ export function composeServices(dependencies: Dependencies): { services: Service
     ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });
   const streams = new Streams({
-    limit: settings.streamLimit,
     metrics,
     times: dependencies.streamTimes ?? {},
   });
@@ -111,7 +111,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
       expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
     }),
     authenticator,
-    makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
+    makeBuckets: shared?.makeBuckets ?? (() => new TokenBuckets()),
     requests,
     blobs,
     secrets,

@@ -48,14 +48,14 @@ export class ProblemError extends Error {
 
 /** With a `Retry-After` header, and the same figure in the body. */
 export function retryLater(
-  code: 'overloaded' | 'rate_limited',
+  code: 'overloaded' | 'rate_limited' | 'quota_exceeded',
   detail: string,
   seconds: number,
-  cause?: unknown,
+  { cause, figures }: Pick<ProblemOptions, 'cause' | 'figures'> = {},
 ): ProblemError {
   const whole = Math.max(1, Math.ceil(seconds));
   return new ProblemError(code, detail, {
-    figures: { retry_after_seconds: whole },
+    figures: { ...figures, retry_after_seconds: whole },
     headers: { 'retry-after': String(whole) },
     cause,
   });
@@ -77,14 +77,16 @@ export function asProblem(error: unknown): ProblemError {
     return retryLater('overloaded', error.message, error.retryAfterSeconds);
   }
   if (error instanceof NoThreadsError) {
-    return retryLater('overloaded', 'No inference thread is running. Try again in 5 seconds.', 5, error);
+    return retryLater('overloaded', 'No inference thread is running. Try again in 5 seconds.', 5, {
+      cause: error,
+    });
   }
   if (error instanceof ClosedError)
     return retryLater('overloaded', 'The server is shutting down. Try again in 1 second.', 1);
   if (error instanceof StoreUnavailableError) {
     // Temporary: clients retry a 503 but give up on a 500.
     const detail = `The store is unavailable: ${error.reason}. No acknowledged data is lost. Try again later.`;
-    return retryLater('overloaded', detail, 5, error);
+    return retryLater('overloaded', detail, 5, { cause: error });
   }
   return asFrameworkProblem(error) ?? internal(error);
 }

@@ -54,8 +54,8 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     app
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
-        await app.countRequest(caller.id);
-        const releaseSlot = streams.reserveSlot(caller.id);
+        await app.countRequest(caller);
+        const releaseSlot = streams.reserveSlot(caller);
         if (socket.conn.readyState === 'closed') releaseSlot();
         else socket.conn.once('close', releaseSlot);
         socket.data = { caller, releaseSlot };

@@ -34,7 +34,7 @@ export function requireKeys(
   authenticator: Authenticator,
   makeBuckets: MakeBuckets,
 ): void {
-  const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
+  const wrongKeys = makeBuckets('address');
   const check: CheckKey = async (key, address) => {
     if (key === undefined || key === '') {
       throw new ProblemError(
@@ -45,7 +45,7 @@ export function requireKeys(
     const caller = await authenticator.authenticate(key);
     if (caller !== null) return caller;
     // After the lookup, so that a valid key is never affected by wrong ones from the same address.
-    const { allowed, retryAfterSeconds } = await wrongKeys.take(address);
+    const { allowed, retryAfterSeconds } = await wrongKeys.take(address, WRONG_KEYS_PER_MINUTE);
     if (!allowed)
       throw retryLater(
         'rate_limited',

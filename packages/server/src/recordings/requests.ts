@@ -3,7 +3,7 @@ import { ProblemError } from '../problems.ts';
 import type { AsynchRequest, Outcome, RequestStore } from '../stores/contracts.ts';
 import { answerOf } from './result.ts';
 
-/** Another key's request is a 404. */
+/** Another owner's request is a 404. */
 export async function ownRequest(requests: RequestStore, id: string, owner: string): Promise<AsynchRequest> {
   const request = await requests.find(id.toLowerCase());
   return requireLiving(request?.owner === owner ? request : null);

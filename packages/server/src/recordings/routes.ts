@@ -15,6 +15,7 @@ import type { Operation } from '../openapi/operation.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services, TypedApp } from '../services.ts';
+import type { Caller } from '../stores/contracts.ts';
 import { requireWebhookUrl } from '../webhooks/address.ts';
 import {
   COMPLETE,
@@ -216,7 +217,11 @@ function baseUrlOf({ protocol, host, socket }: FastifyRequest, { settings }: Ser
   return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
 }
 
-export function ownerOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
+export function ownerOf(request: Pick<FastifyRequest, 'caller'>): string {
+  return callerOf(request).owner;
+}
+
+export function callerOf({ caller }: Pick<FastifyRequest, 'caller'>): Caller {
   if (caller === null) throw new Error('A route that needs a key was reached without one');
-  return caller.id;
+  return caller;
 }

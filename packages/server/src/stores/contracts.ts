@@ -1,6 +1,7 @@
 // What the rest of the server may ask of the stores that keep rows: requests, keys, webhooks, rate limits. The contract for
 // recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within a second, while its store cannot do it.
 import type { ChannelMode, ErrorCode, RequestState } from '@undertone/contract';
+import type { KeyLimits, LimitChanges, NamedLimits } from './key-limits.ts';
 
 /** The stores that one database holds. */
 export interface SqlStores {
@@ -31,7 +32,7 @@ export interface SqlStores {
  */
 export interface AsynchRequest {
   readonly id: string;
-  /** Id of the key that created it. */
+  /** Owner of the key that created it: all keys of this owner see it. */
   readonly owner: string;
   readonly uploadId: string;
   readonly model: string;
@@ -220,8 +221,12 @@ export interface RequestEvents {
 
 /** The key behind a call. */
 export interface Caller {
-  /** Owner of what it uploads. */
+  /** Of the key. */
   readonly id: string;
+  /** Owner of what it uploads, shared by all keys with this owner. */
+  readonly owner: string;
+  /** Its own, or else those of the settings. */
+  readonly limits: KeyLimits;
   readonly name: string;
   /** Safe to log: never derived from a secret. */
   readonly logId: string;
@@ -235,23 +240,46 @@ export interface KeyRecord {
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
+  readonly owner: string;
+  /** Those that differ from the settings: its own, and its owner's. */
+  readonly limits: NamedLimits;
 }
 
+export interface NewKey {
+  readonly expiresAt?: Date | undefined;
+  /** By default the key's id: it shares nothing with other keys. */
+  readonly owner?: string | undefined;
+  readonly limits?: NamedLimits | undefined;
+}
+
+export type ChangedKey = { readonly changed: KeyRecord } | { readonly why: 'unknown' | 'ambiguous' };
+
 export type KeyLookup =
-  | { readonly state: 'active'; readonly id: string; readonly name: string }
+  | {
+      readonly state: 'active';
+      readonly id: string;
+      readonly name: string;
+      readonly owner: string;
+      readonly limits: NamedLimits;
+    }
   | { readonly state: 'revoked' | 'expired' | 'unknown' };
 
 /** API keys. Only hashes are stored, so a key cannot be read back. */
 export interface KeyStore {
   /** The command line, and the first start. The key is returned only here. */
-  create(name: string, options?: { expiresAt?: Date }): Promise<{ key: string; record: KeyRecord }>;
+  create(name: string, options?: NewKey): Promise<{ key: string; record: KeyRecord }>;
   /** Calls with a key that was not looked up recently. */
   lookUp(key: string): Promise<KeyLookup>;
   /** The authenticator, once a minute: last use by key id, in milliseconds since 1970. */
   recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void>;
   /** The command line. Newest first, revoked keys included. */
   list(): Promise<KeyRecord[]>;
-  /** The command line. Also deletes the key's unfinished requests, in the same transaction, and so its upload URLs. */
+  /** The command line. Limits of the owner change for all its keys. */
+  changeLimits(idOrName: string, changes: LimitChanges): Promise<ChangedKey>;
+  /**
+   * The command line. With an owner's last active key, its unfinished requests are deleted in the same transaction, and so
+   * its upload URLs.
+   */
   revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;

@@ -67,7 +67,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     preHandler: async (request) => {
       requireModel(classifier, request.query.model);
       if (!request.ws || request.caller === null) return;
-      const releaseSlot = streams.reserveSlot(request.caller.id);
+      const releaseSlot = streams.reserveSlot(request.caller);
       const { socket } = request.raw;
       if (socket.destroyed) releaseSlot();
       else socket.once('close', releaseSlot);

@@ -48,6 +48,9 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
     };
     const results = `SELECT results.* FROM results JOIN requests ON id = request_id WHERE ${FINISHED}`;
     await copy(client, 'results', embedded.prepare(results).iterate({ now }));
+    for (const table of ['owners', 'audio_use']) {
+      await copy(client, table, embedded.prepare(`SELECT * FROM ${table}`).iterate());
+    }
     // URLs signed with it stay valid.
     const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
     if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);
