@@ -1,7 +1,7 @@
 import { AudioError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
-import { StoreUnavailableError } from './stores/errors.ts';
+import { QuotaExceededError, StoreUnavailableError } from './stores/errors.ts';
 
 type Figures = Record<string, unknown>;
 
@@ -61,6 +61,33 @@ export function retryLater(
   });
 }
 
+/** Nothing more can be stored. */
+export function storageLimit(limit: number, used: number): ProblemError {
+  const detail = `${used} of ${limit} bytes are stored or arriving. Delete requests, or wait until recordings are processed.`;
+  return new ProblemError('storage_limit', detail, {
+    figures: { limit, used, limit_bytes: limit, used_bytes: used },
+  });
+}
+
+/** How to get below a quota, and whether waiting helps. */
+const QUOTAS = {
+  open: { what: 'unfinished uploads', next: 'Complete or delete some of them first.' },
+  queued: {
+    what: 'recordings waiting for a worker',
+    next: 'Try again when some are processed.',
+    seconds: 10,
+  },
+};
+
+function quotaExceeded({ quota, limit, used }: QuotaExceededError): ProblemError {
+  if (quota === 'storage') return storageLimit(limit, used);
+  const { what, next, seconds } = { seconds: undefined, ...QUOTAS[quota] };
+  const detail = `You have ${used} ${what}, and ${limit} are allowed. ${next}`;
+  const figures = { limit, used };
+  if (seconds === undefined) return new ProblemError('quota_exceeded', detail, { figures });
+  return retryLater('quota_exceeded', detail, seconds, { figures });
+}
+
 export function unknownModel(models: readonly string[]): ProblemError {
   const detail = `The query parameter model must be one of ${models.join(', ')}.`;
   return new ProblemError('unknown_model', detail, { figures: { models } });
@@ -88,6 +115,7 @@ export function asProblem(error: unknown): ProblemError {
     const detail = `The store is unavailable: ${error.reason}. No acknowledged data is lost. Try again later.`;
     return retryLater('overloaded', detail, 5, { cause: error });
   }
+  if (error instanceof QuotaExceededError) return quotaExceeded(error);
   return asFrameworkProblem(error) ?? internal(error);
 }
 

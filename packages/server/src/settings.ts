@@ -79,7 +79,7 @@ export const SETTINGS = {
   storageLimit: setting(
     'SERVICE_STORAGE_LIMIT',
     String(10 * 1024 ** 3),
-    'Bytes of recordings that one owner of keys may store, those still arriving included; units such as 10GiB work too',
+    'Bytes of recordings that one owner of keys may store, those still arriving included; units such as 10GiB work too; 0 is no limit',
     byteCount,
   ),
   queuedLimit: setting(

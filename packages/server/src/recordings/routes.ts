@@ -132,7 +132,7 @@ export function addCompleteRoute(
     { ...operation, schema: { ...operation.schema, body: CompleteBody } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      return uploads.complete(ownerOf(request), request.body);
+      return uploads.complete(callerOf(request), request.body);
     },
   );
 }
@@ -180,7 +180,8 @@ function parseCreate(
   requireModel(classifier, query.model);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
-  return { owner: ownerOf(request), method, query, idempotencyKey };
+  const { owner, limits } = callerOf(request);
+  return { owner, limits, method, query, idempotencyKey };
 }
 
 const FORBIDDEN = {

@@ -79,6 +79,9 @@ export type CreatedOnce =
   /** The key was used for another query, or its first call is still running. */
   | { readonly inUse: 'other_query' | 'still_running' };
 
+/** What an owner may have at most; 0 is no limit. */
+export type Quota = Pick<KeyLimits, 'open' | 'queued' | 'storage'>;
+
 export interface ListOptions {
   readonly limit: number;
   /** Only this state. Expired requests are listed only when asked for. */
@@ -156,33 +159,35 @@ export interface Failure {
 export type Outcome = { readonly result: string } | { readonly failure: Failure };
 
 export interface RequestStore {
-  /** Initiate. The answer has the store's times. */
-  create(request: NewRequest): Promise<AsynchRequest>;
-  /** Initiate with an idempotency key: the request that this key created before, or a new one. */
-  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce>;
+  /** Initiate. The answer has the store's times. Rejects with QuotaExceededError when the owner has as much as it may have. */
+  create(request: NewRequest, quota?: Partial<Quota>): Promise<AsynchRequest>;
+  /** Initiate with an idempotency key: the request that this key created before, or a new one, within the quota. */
+  createOnce(request: NewRequest, idempotency: Idempotency, quota?: Partial<Quota>): Promise<CreatedOnce>;
   /** A whole recording in one call, while it arrives. */
   renewUpload(id: string, options: { leaseMs: number }): Promise<void>;
   /** List. Newest first. */
   list(owner: string, options: ListOptions): Promise<AsynchRequest[]>;
   /** Every route. Null when unknown or deleted; `expired` even before `expire` has run. Never reads the result. */
   find(id: string): Promise<AsynchRequest | null>;
-  /** A part that begins to arrive: `find`, and what counts towards the storage limits. */
+  /** A part that begins to arrive: `find`, what counts towards the storage limits, and the owner's own limit if it has one. */
   findWithUsage(
     id: string,
     partNumber: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage } | null>;
+  ): Promise<{ request: AsynchRequest; usage: StorageUsage; storageLimit: number | null } | null>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
   /** Resume; the worker; the sweep. Ordered by number. */
   parts(id: string): Promise<Part[]>;
   /**
    * Complete: uploading -> queued, if these are exactly the parts there are. Where clients upload straight to the blob store,
-   * `arrived` lists what is there: it is checked against the limits and recorded first.
+   * `arrived` lists what is there: it is checked against the limits and recorded first. Rejects with QuotaExceededError when
+   * the owner has `maxQueued` requests waiting; 0 is no limit.
    */
   complete(
     id: string,
     etags: ReadonlyMap<number, string>,
     arrived?: { readonly parts: readonly Part[]; readonly limits: StorageLimits },
+    maxQueued?: number,
   ): Promise<Completed>;
   /**
    * The worker, in one statement: the request that was queued first, or one whose lease has expired (a failed attempt).

@@ -11,6 +11,7 @@ import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import type { PostgresOptions } from '../../src/stores/postgres/database.ts';
 import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres/stores.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
+import { quotaSuite } from './quota-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
 import { START, type StoresFactory } from './support/factories.ts';
@@ -53,6 +54,7 @@ const postgres: StoresFactory = {
 
 requestStoreSuite(postgres);
 keyStoreSuite(postgres);
+quotaSuite(postgres);
 webhookStoreSuite(postgres);
 requestStateMachineSuite(postgres, 6);
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Claim, SqlStores } from '../contracts.ts';
-import { ANSWER_MS, StoreUnavailableError } from '../errors.ts';
+import { ANSWER_MS, QuotaExceededError, StoreUnavailableError } from '../errors.ts';
 import type { SqliteOptions } from './database.ts';
 import type { Answer, Call, SentError } from './thread.ts';
 
@@ -159,7 +159,8 @@ function startStoreThread(workerData: ThreadData): Worker {
   });
 }
 
-function asError({ name, message, reason, cause }: SentError): Error {
+function asError({ name, message, reason, cause, exceeded }: SentError): Error {
+  if (exceeded !== undefined) return new QuotaExceededError(exceeded);
   if (reason !== undefined) return new StoreUnavailableError(reason, { cause });
   return Object.assign(new Error(message, { cause }), { name });
 }
