@@ -6,6 +6,7 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { AudioHours } from './audio-hours.ts';
 import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { Metrics } from './operators/metrics.ts';
@@ -47,7 +48,7 @@ export interface Dependencies {
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = dependencies;
-  const { requests, keys, blobs, secrets, shared } = dependencies.stores;
+  const { requests, keys, ledger, blobs, secrets, shared } = dependencies.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchRequests(() => requests.countByState());
@@ -66,6 +67,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
+  const audioHours = new AudioHours({ ledger, logger, ...(now && { now }) });
   const worker = new RecordingWorker({
     requests,
     blobs,
@@ -73,6 +75,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     metrics,
     logger,
     onFinished: () => webhooks.wake(),
+    onAudio: (owner, seconds) => audioHours.add(owner, seconds),
     jobs: settings.asynchJobs,
     ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });
@@ -111,6 +114,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
       expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
     }),
     authenticator,
+    audioHours,
     makeBuckets: shared?.makeBuckets ?? (() => new TokenBuckets()),
     requests,
     blobs,
@@ -165,6 +169,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     stopping: stopping.signal,
   });
   opened.defer(() => services.authenticator.close());
+  opened.defer(() => services.audioHours.close());
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });

@@ -2,11 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ASYNCH_LIMITS, ASYNCH_PATHS, PATHS, type RateLimitStatus as RateLimits } from '@undertone/contract';
 import { RateLimitStatus, StatusQuery, StatusResult } from '@undertone/contract/schemas';
 import { addClipRoute } from '../clips/routes.ts';
+import { callerOf } from '../http/auth.ts';
 import type { ProblemError } from '../problems.ts';
 import {
   addCompleteRoute,
   addInitiateRoute,
-  callerOf,
   NO_STORE,
   ownerOf,
   parseOptionalJson,

@@ -55,6 +55,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         await app.countRequest(caller);
+        await services.audioHours.require(caller);
         const releaseSlot = streams.reserveSlot(caller);
         if (socket.conn.readyState === 'closed') releaseSlot();
         else socket.conn.once('close', releaseSlot);
@@ -66,7 +67,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
 
   io.on('connection', (socket) => {
     const { caller, releaseSlot } = socket.data as { caller: Caller; releaseSlot: () => void };
-    const session = new SocketIoSession(socket, services);
+    const session = new SocketIoSession(socket, caller, services);
     const begun = performance.now();
     streams.add(session);
     void session.closed.then(() => {
@@ -108,11 +109,12 @@ class SocketIoSession extends StreamSession {
   #queuedBytes = 0;
   #lastTask: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, services: Services) {
-    const { classifier, metrics, logger, streams, authenticator } = services;
+  constructor(socket: Socket, caller: Caller, services: Services) {
+    const { classifier, metrics, logger, streams, authenticator, audioHours } = services;
     // The middleware above has checked that the key is a string, and valid.
     const recheckKey = rechecks(authenticator, socket.handshake.auth['api_key'] as string);
-    super({ classifier, metrics, logger, times: streams.times, recheckKey });
+    const addAudio = (seconds: number) => audioHours.use(caller, seconds);
+    super({ classifier, metrics, logger, times: streams.times, recheckKey, addAudio });
     this.#socket = socket;
     this.#classifier = classifier;
     socket.once('disconnect', () => {

@@ -61,6 +61,12 @@ export function requireKeys(
   });
 }
 
+/** The caller of a route that needs a key. */
+export function callerOf({ caller }: Pick<FastifyRequest, 'caller'>): Caller {
+  if (caller === null) throw new Error('A route that needs a key was reached without one');
+  return caller;
+}
+
 /** For streams, which outlive the first check. Throws when the key is no longer valid; not while the store is unavailable. */
 export type RecheckKey = () => Promise<void>;
 

@@ -10,12 +10,12 @@ import {
 } from '@undertone/contract/schemas';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { callerOf } from '../http/auth.ts';
 import { leaveBodiesUnread } from '../http/body.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services, TypedApp } from '../services.ts';
-import type { Caller } from '../stores/contracts.ts';
 import { requireWebhookUrl } from '../webhooks/address.ts';
 import {
   COMPLETE,
@@ -116,6 +116,7 @@ export function addInitiateRoute(
       reply.headers(NO_STORE);
       const caller = request as FastifyRequest;
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
+      await services.audioHours.require(command);
       return services.uploads.initiate(command, baseUrlOf(caller, services));
     },
   });
@@ -162,6 +163,7 @@ const bodyRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) =>
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
       const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
+      await services.audioHours.require(command);
       return reply
         .code(202)
         .headers(NO_STORE)
@@ -220,9 +222,4 @@ function baseUrlOf({ protocol, host, socket }: FastifyRequest, { settings }: Ser
 
 export function ownerOf(request: Pick<FastifyRequest, 'caller'>): string {
   return callerOf(request).owner;
-}
-
-export function callerOf({ caller }: Pick<FastifyRequest, 'caller'>): Caller {
-  if (caller === null) throw new Error('A route that needs a key was reached without one');
-  return caller;
 }

@@ -8,6 +8,7 @@ export interface SqlStores {
   readonly requests: RequestStore;
   readonly keys: KeyStore;
   readonly webhooks: WebhookStore;
+  readonly ledger: LedgerStore;
   close(): Promise<void>;
 }
 
@@ -288,6 +289,21 @@ export interface KeyStore {
   revoke(idOrName: string): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;
+}
+
+/** What an owner has now; its audio in the last 24 hours. */
+export interface OwnerUse extends Quota {
+  readonly audioSeconds: number;
+}
+
+/** What owners use. Open uploads, queued requests and stored bytes are counted from the requests themselves. */
+export interface LedgerStore {
+  /** Every few seconds: classified audio by owner. It remains when a request is deleted. */
+  addAudio(seconds: ReadonlyMap<string, number>): Promise<void>;
+  /** Of the last 24 hours. */
+  audioSeconds(owner: string): Promise<number>;
+  /** The command line and metrics: every owner that has something. */
+  use(): Promise<Map<string, OwnerUse>>;
 }
 
 /** A webhook to deliver. `RequestStore.finish` creates it in its transaction; it is deleted with its request. */

@@ -13,7 +13,7 @@ import {
 } from '@undertone/contract';
 import { StreamQuery } from '@undertone/contract/schemas';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { keyOf, rechecks } from '../http/auth.ts';
+import { callerOf, keyOf, rechecks } from '../http/auth.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
@@ -55,7 +55,7 @@ export async function acceptWebSockets(app: FastifyInstance, streams: Streams): 
 
 /** Live audio over WebSocket. */
 export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, streams, metrics, authenticator } = services;
+  const { classifier, streams, metrics, authenticator, audioHours } = services;
 
   app.route({
     method: 'GET',
@@ -67,6 +67,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     preHandler: async (request) => {
       requireModel(classifier, request.query.model);
       if (!request.ws || request.caller === null) return;
+      await audioHours.require(request.caller);
       const releaseSlot = streams.reserveSlot(request.caller);
       const { socket } = request.raw;
       if (socket.destroyed) releaseSlot();
@@ -80,6 +81,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
         classifier,
         metrics,
         recheckKey: rechecks(authenticator, keyOf(request) ?? ''),
+        addAudio: (seconds) => audioHours.use(callerOf(request), seconds),
         logger: request.log,
         times: streams.times,
       });

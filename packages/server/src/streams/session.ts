@@ -25,6 +25,8 @@ export interface SessionOptions {
   readonly classifier: Classifier;
   readonly metrics: Metrics;
   readonly recheckKey: RecheckKey;
+  /** Counts classified audio. Rejects with the problem when the owner has used up its hours. */
+  readonly addAudio: (seconds: number) => Promise<void>;
   readonly logger: FastifyBaseLogger;
   readonly times: StreamTimes;
 }
@@ -63,7 +65,7 @@ export abstract class StreamSession {
     { block, newSeconds }: StreamWindow,
     channelCount: number,
   ): Promise<ClipPrediction[]> {
-    const { classifier, metrics, recheckKey, times } = this.#options;
+    const { classifier, metrics, recheckKey, addAudio, times } = this.#options;
     // Not awaited: a slow store must not delay this answer. A revoked key gets no further one.
     recheckKey().catch((error: unknown) => this.fail(error));
     const late = new AbortController();
@@ -79,6 +81,8 @@ export abstract class StreamSession {
       );
       signal.throwIfAborted();
       metrics.observeWindow((performance.now() - start) / 1_000, newSeconds * channelCount);
+      // Not awaited either.
+      addAudio(newSeconds * channelCount).catch((error: unknown) => this.fail(error));
       return predictions;
     } finally {
       clearTimeout(timer);

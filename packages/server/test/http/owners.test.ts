@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, ASYNCH_PATHS, PATHS, type RequestList } from '@undertone/contract';
-import { readProblem, testApp } from '@undertone/testing/app';
+import { postFile, readProblem, testApp } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
+import { problemOf } from '@undertone/testing/problem';
 import { refusal, StreamClient, streamUrl } from '@undertone/testing/stream-client';
+import { wav } from '@undertone/testing/wav';
 
 const service = await testApp();
 
@@ -68,6 +70,48 @@ describe('the limits of a key', () => {
     assert.partialDeepStrictEqual(readProblem(refused, 'rate_limited'), { limit: 1, used: 1 });
     await StreamClient.open(service);
     await first.end();
+  });
+
+  test('audio_hours: short recordings, streams and uploads are refused once they are used up', async () => {
+    const hours = { owner: 'hours', limits: { audio_hours: 0.002 } };
+    const { key } = await keyOf('first', hours);
+    const { client } = await keyOf('second', { owner: 'hours' });
+    const { url } = await service.listen();
+    const clip = wav({ seconds: 6, rate: 16_000 });
+    const post = () => postFile({ ...service, key }, clip);
+    assert.equal((await post()).statusCode, 200);
+
+    // 6 of 7.2 seconds: a stream may begin, and is closed when it passes them.
+    const stream = new StreamClient(url, key, { sample_rate: 8_000 });
+    await stream.received(1);
+    stream.send(Buffer.alloc(8_000 * 2 * 6));
+    assert.deepEqual(await stream.closed, { code: 1008, reason: 'quota_exceeded' });
+
+    const refused = await post();
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+    const problem = readProblem(refused, 'quota_exceeded');
+    assert.equal(problem.limit, 0.002);
+    assert.ok(Number(problem.used) >= 0);
+    const another = await refusal(streamUrl(url), { headers: { [API_KEY_HEADER]: key } });
+    readProblem(another, 'quota_exceeded');
+    await problemOf(await client.initiate({}), 'quota_exceeded');
+    const whole = { method: 'POST', body: clip };
+    await problemOf(await client.call(ASYNCH_PATHS.requests, whole), 'quota_exceeded');
+    assert.equal((await postFile(service, clip)).statusCode, 200, 'another owner');
+  });
+
+  test('audio_hours: long recordings count when they are processed, and still do when they are deleted', async () => {
+    const { client } = await keyOf('long', { owner: 'long', limits: { audio_hours: 0.002 } });
+    const { worker, audioHours } = service.services;
+    const id = await client.upload(wav({ seconds: 8, rate: 16_000 }));
+    worker.start();
+    await client.result(id);
+    await worker.stop();
+    await client.delete(id);
+    await problemOf(await client.initiate({}), 'quota_exceeded');
+    await audioHours.save();
+    assert.equal((await service.stores.ledger.use()).get('long')?.audioSeconds, 8);
+    await problemOf(await client.initiate({}), 'quota_exceeded');
   });
 
   test('a change applies to a running server within seconds', async () => {

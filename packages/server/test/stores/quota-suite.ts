@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { NewRequest, Quota, RequestStore } from '../../src/stores/contracts.ts';
+import type { LedgerStore, NewRequest, Quota, RequestStore } from '../../src/stores/contracts.ts';
 import { QuotaExceededError } from '../../src/stores/errors.ts';
-import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
+import { DAY, HOUR, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const UNLIMITED = { maxRequestBytes: 1_000, maxOwnerBytes: 1_000 };
 const NAMED = new Map([[1, 'e']]);
@@ -15,11 +15,13 @@ export function quotaSuite(factory: StoresFactory): void {
     let stores: TestStores;
     let store: RequestStore;
     let other: RequestStore;
+    let ledger: LedgerStore;
+    let otherLedger: LedgerStore;
 
     before(async () => {
       stores = await factory.make();
-      ({ requests: store } = await stores.open());
-      ({ requests: other } = await stores.open());
+      ({ requests: store, ledger } = await stores.open());
+      ({ requests: other, ledger: otherLedger } = await stores.open());
     });
     beforeEach(() => stores.clear());
     after(() => stores.close());
@@ -91,6 +93,37 @@ export function quotaSuite(factory: StoresFactory): void {
       const parts = await arrived();
       await assert.rejects(store.complete(parts, NAMED, undefined, 1), exceeded('queued', 1, 1));
       assert.partialDeepStrictEqual(await store.complete(id, NAMED), { queued: true });
+    });
+
+    test('use: what each owner has now, and its audio of the last 24 hours in all processes', async () => {
+      assert.deepEqual(await ledger.use(), new Map());
+      const id = await arrived();
+      await store.create(newRequest());
+      await store.complete(await arrived(), NAMED);
+      await store.create(newRequest({ owner: 'ben' }));
+      await ledger.addAudio(
+        new Map([
+          ['anna', 10.5],
+          ['carl', 1],
+        ]),
+      );
+      await otherLedger.addAudio(new Map([['anna', 20]]));
+      await ledger.addAudio(new Map());
+      await store.delete(id, 'anna');
+      assert.deepEqual(
+        [...(await otherLedger.use())].sort(([a], [b]) => (a < b ? -1 : 1)),
+        [
+          ['anna', { open: 1, queued: 1, storage: 10, audioSeconds: 30.5 }],
+          ['ben', { open: 1, queued: 0, storage: 0, audioSeconds: 0 }],
+          ['carl', { open: 0, queued: 0, storage: 0, audioSeconds: 1 }],
+        ],
+      );
+      stores.advance(23 * HOUR);
+      await ledger.addAudio(new Map([['anna', 1]]));
+      assert.equal(await otherLedger.audioSeconds('anna'), 31.5);
+      stores.advance(HOUR);
+      assert.equal(await otherLedger.audioSeconds('anna'), 1);
+      assert.equal(await otherLedger.audioSeconds('nobody'), 0);
     });
 
     test('storage: nothing new begins when it is used up', async () => {

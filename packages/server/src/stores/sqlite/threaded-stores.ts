@@ -36,6 +36,7 @@ export async function openThreadedStores(options: ThreadedStoresOptions): Promis
     requests: thread.store('requests'),
     keys: thread.store('keys'),
     webhooks: thread.store('webhooks'),
+    ledger: thread.store('ledger'),
     close: () => thread.close(),
   };
 }
