@@ -358,6 +358,7 @@ test('every error code of this interface was reached above', () => {
     'conflict',
     'gone',
     'storage_limit',
+    'quota_exceeded',
     'processing_failed',
   ];
   assert.deepEqual(
