@@ -175,6 +175,7 @@ const sendRoute: FastifyPluginAsyncTypebox<Services> = async (app, services) => 
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
       const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
+      await services.audioHours.require(command);
       return reply
         .code(202)
         .headers(NO_STORE)
