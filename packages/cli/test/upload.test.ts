@@ -280,7 +280,7 @@ describe('upload, result and delete', () => {
       env: { ...env, SERVICE_ASYNCH_URL: asynch },
     });
     assert.match(both.stderr, /SERVICE_ASYNCH_URL overrides --url/);
-    assert.match(both.stderr, /no request/);
+    assert.match(both.stderr, /No request has this/);
   });
 
   test('an unfinished result prints its status; Ctrl-C stops --wait and says how to continue', async () => {

@@ -43,6 +43,7 @@ export interface Dependencies {
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
+  readonly admissionLimits?: Partial<typeof ADMISSION_LIMITS>;
   readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
@@ -113,6 +114,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     classifier,
     admission: new Admission({
       ...ADMISSION_LIMITS,
+      ...dependencies.admissionLimits,
       maxWork: settings.queueLimit + classifier.stats().threads,
       expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
     }),

@@ -7,8 +7,8 @@ type EngineSocket = Socket['conn'];
 type EngineRequest = IncomingMessage & { _query: { sid?: string } };
 
 /**
- * Socket.IO accepts a connection first and gets the key later, in the CONNECT packet. Until then a client may send only as
- * much as that packet needs, and no second connection.
+ * Socket.IO accepts a connection first and gets the key later, in the CONNECT packet; some clients upgrade from polling to
+ * WebSocket before they send it. Until then each connection of a client may send only as much as that packet needs.
  */
 export class SocketIoKeys {
   readonly #clients = new Map<string, EngineSocket>();
@@ -42,12 +42,11 @@ export class SocketIoKeys {
       this.#clients.delete(id);
       known.resolve(false);
     });
-    if (socket.transport.name === 'websocket') this.#limitBytes(socket);
+    if (socket.transport.name === 'websocket') this.#limitBytes(socket, socket.request.socket);
   }
 
   /** The engine's own limit is that of a known client, and holds for each message alone. */
-  #limitBytes(socket: EngineSocket): void {
-    const { socket: tcp } = socket.request;
+  #limitBytes(socket: EngineSocket, tcp: IncomingMessage['socket']): void {
     const start = tcp.bytesRead;
     const onData = () => {
       if (this.#isKnown.has(socket)) tcp.off('data', onData);
@@ -66,10 +65,11 @@ export class SocketIoKeys {
       this.#connections.markKnown(request.socket);
       next();
     } else if (request.headers.upgrade !== undefined) {
+      this.#limitBytes(client, request.socket);
       void this.#known.get(client)?.promise.then((known) => {
         if (known) this.#connections.markKnown(request.socket);
-        next(known ? undefined : new Error('no key'));
       });
+      next();
     } else if (request.method === 'POST' && !this.#isSmall(request)) {
       response.writeHead(413, { connection: 'close' }).end(() => {
         this.#connections.refuse(request.socket, 'too_much_data');
