@@ -15,7 +15,7 @@ rejects a revoked one within a minute.
 Examples:
   undertone keys create laptop
   export SERVICE_API_KEY=$(undertone keys create laptop --expires 30d)
-  undertone keys create phone --owner laptop --limits rate=600,streams=20,storage=10GB
+  undertone keys create phone --owner laptop --limits rate=600,storage=10GB
   undertone keys limits phone queued=50,open=100,audio_hours=200
   undertone keys list
   undertone keys revoke laptop`;
