@@ -65,10 +65,10 @@ test('timeout limits a whole call, and the client has one for all calls', async 
   const known = await clientWithoutWaits(server.settings).client.asynch.upload(scrambled(MIB));
   server.faults = () => ({ kind: 'hang' });
   const over = { name: 'RequestTimeoutError', code: 'timed_out', message: /within its timeout of 50 milli/ };
-  const { client: patient } = clientWithoutWaits(server.settings);
+  const { client: slowClient } = clientWithoutWaits(server.settings);
   const { client: hasty } = clientWithoutWaits({ ...server.settings, timeout: 50 });
   for (const [client, options] of [
-    [patient, { timeout: 50 }],
+    [slowClient, { timeout: 50 }],
     [hasty, {}],
   ] as const) {
     await assert.rejects(client.discrete.emotions(scrambled(100), options), over);

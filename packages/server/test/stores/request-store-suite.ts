@@ -390,7 +390,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         await nothingToClaim();
       });
 
-      test('lets owners take turns, whoever queued more or earlier', async () => {
+      test('lets owners take turns, regardless of who queued more or earlier', async () => {
         const queue = async (owner: string, count: number) => {
           for (let i = 0; i < count; i++) {
             stores.advance(1);
