@@ -90,7 +90,13 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
 
   const to = await openStores({ dataDir, databaseUrl }, { kind: 'local' });
   t.after(() => to.close());
-  assert.deepEqual(await to.keys.lookUp(key), { state: 'active', id: record.id, name: 'laptop' });
+  assert.deepEqual(await to.keys.lookUp(key), {
+    state: 'active',
+    id: record.id,
+    name: 'laptop',
+    owner: record.id,
+    limits: {},
+  });
   assert.deepEqual(await to.keys.lookUp(revoked), { state: 'revoked' });
   assert.deepEqual(await to.requests.find('done'), before);
   assert.deepEqual(await to.requests.outcome('done'), { result: '{"emotions":[]}' });

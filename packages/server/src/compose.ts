@@ -6,6 +6,7 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp, buildOperationsApp } from './app.ts';
+import { AudioHours } from './audio-hours.ts';
 import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
@@ -14,7 +15,7 @@ import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
-import { requireSharedRecordings, type Settings } from './settings.ts';
+import { defaultLimits, requireSharedRecordings, type Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
@@ -51,13 +52,14 @@ export interface Dependencies {
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = dependencies;
-  const { requests, keys, blobs, secrets, shared } = dependencies.stores;
+  const { requests, keys, ledger, blobs, secrets, shared } = dependencies.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchRequests(() => requests.countByState());
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
+    defaultLimits: defaultLimits(settings),
     logger,
     ...(now && { now }),
   });
@@ -69,6 +71,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
+  const audioHours = new AudioHours({ ledger, logger, ...(now && { now }) });
   const worker = new RecordingWorker({
     requests,
     blobs,
@@ -76,11 +79,11 @@ export function composeServices(dependencies: Dependencies): { services: Service
     metrics,
     logger,
     onFinished: () => webhooks.wake(),
+    onAudio: (owner, seconds) => audioHours.add(owner, seconds),
     jobs: settings.asynchJobs,
     ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });
   const streams = new Streams({
-    limit: settings.streamLimit,
     metrics,
     times: dependencies.streamTimes ?? {},
   });
@@ -117,7 +120,8 @@ export function composeServices(dependencies: Dependencies): { services: Service
     }),
     authenticator,
     tokens: new Tokens({ authenticator, secret: secrets.derive('tokens'), ...(now && { now }) }),
-    makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
+    audioHours,
+    makeBuckets: shared?.makeBuckets ?? (() => new TokenBuckets()),
     requests,
     blobs,
     secrets,
@@ -182,6 +186,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     stopping: stopping.signal,
   });
   opened.defer(() => services.authenticator.close());
+  opened.defer(() => services.audioHours.close());
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Classifier } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
+import type { AudioHours } from './audio-hours.ts';
 import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
@@ -29,6 +30,7 @@ export interface Services {
   readonly admission: Admission;
   readonly authenticator: Authenticator;
   readonly tokens: Tokens;
+  readonly audioHours: AudioHours;
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;

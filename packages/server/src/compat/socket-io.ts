@@ -59,8 +59,9 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .then(async (caller) => {
         requireScope(caller, 'stream');
         keys.markKnown(socket.conn);
-        await app.countRequest(caller.id);
-        const releaseSlot = streams.reserveSlot(caller.id);
+        await app.countRequest(caller);
+        await services.audioHours.require(caller);
+        const releaseSlot = streams.reserveSlot(caller);
         if (socket.conn.readyState === 'closed') releaseSlot();
         else socket.conn.once('close', releaseSlot);
         socket.data = { caller, releaseSlot };
@@ -71,7 +72,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
 
   io.on('connection', (socket) => {
     const { caller, releaseSlot } = socket.data as { caller: Caller; releaseSlot: () => void };
-    const session = new SocketIoSession(socket, services);
+    const session = new SocketIoSession(socket, caller, services);
     const begun = performance.now();
     streams.add(session);
     void session.closed.then(() => {
@@ -114,11 +115,12 @@ class SocketIoSession extends StreamSession {
   #unread = 0;
   #lastTask: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, services: Services) {
-    const { classifier, metrics, logger, streams, tokens } = services;
+  constructor(socket: Socket, caller: Caller, services: Services) {
+    const { classifier, metrics, logger, streams, tokens, audioHours } = services;
     // The middleware above has checked that the key is a string, and valid.
     const recheckKey = rechecks(tokens, socket.handshake.auth['api_key'] as string);
-    super({ classifier, metrics, logger, times: streams.times, recheckKey });
+    const addAudio = (seconds: number) => audioHours.use(caller, seconds);
+    super({ classifier, metrics, logger, times: streams.times, recheckKey, addAudio });
     this.#socket = socket;
     this.#classifier = classifier;
     socket.once('disconnect', () => {

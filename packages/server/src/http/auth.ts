@@ -30,7 +30,7 @@ type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
  * `app.checkKey` is for keys that do not come in a header.
  */
 export function requireKeys(app: FastifyInstance, tokens: Tokens, makeBuckets: MakeBuckets): void {
-  const wrongKeys = makeBuckets('address', WRONG_KEYS_PER_MINUTE);
+  const wrongKeys = makeBuckets('address');
   const check: CheckKey = async (key, address) => {
     if (key === undefined || key === '') {
       throw new ProblemError(
@@ -41,7 +41,7 @@ export function requireKeys(app: FastifyInstance, tokens: Tokens, makeBuckets: M
     const caller = await tokens.authenticate(key);
     if (caller !== null) return caller;
     // After the lookup, so that a valid key is never affected by wrong ones from the same address.
-    const { allowed, retryAfterSeconds } = await wrongKeys.take(address);
+    const { allowed, retryAfterSeconds } = await wrongKeys.take(address, WRONG_KEYS_PER_MINUTE);
     if (!allowed)
       throw retryLater(
         'rate_limited',
@@ -55,6 +55,12 @@ export function requireKeys(app: FastifyInstance, tokens: Tokens, makeBuckets: M
   app.addHook('onRequest', async (request: FastifyRequest) => {
     if (!request.routeOptions.config.withoutKey) request.caller = await check(keyOf(request), request.ip);
   });
+}
+
+/** The caller of a route that needs a key. */
+export function callerOf({ caller }: Pick<FastifyRequest, 'caller'>): Caller {
+  if (caller === null) throw new Error('A route that needs a key was reached without one');
+  return caller;
 }
 
 /** For streams, which outlive the first check. Throws when the key is no longer valid; not while the store is unavailable. */

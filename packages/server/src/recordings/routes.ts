@@ -11,6 +11,7 @@ import {
 } from '@undertone/contract/schemas';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { callerOf } from '../http/auth.ts';
 import { leaveBodiesUnread } from '../http/body.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { requireModel } from '../prediction.ts';
@@ -122,6 +123,7 @@ export function addInitiateRoute(
       reply.headers(NO_STORE);
       const caller = request as FastifyRequest;
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
+      await services.audioHours.require(command);
       const begun = await services.uploads.initiate(command, baseUrlOf(caller, services));
       return sendUrls(reply as FastifyReply, begun);
     },
@@ -160,7 +162,7 @@ export function addCompleteRoute(
     { ...operation, schema: { ...operation.schema, body: CompleteBody } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      return uploads.complete(ownerOf(request), request.body);
+      return uploads.complete(callerOf(request), request.body);
     },
   );
 }
@@ -173,6 +175,7 @@ const sendRoute: FastifyPluginAsyncTypebox<Services> = async (app, services) => 
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
       const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
+      await services.audioHours.require(command);
       return reply
         .code(202)
         .headers(NO_STORE)
@@ -211,7 +214,8 @@ function parseCreate(
   requirePrintable('webhook_url', query.webhook_url);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
-  return { owner: ownerOf(request), method, query, idempotencyKey };
+  const { owner, limits } = callerOf(request);
+  return { owner, limits, method, query, idempotencyKey };
 }
 
 /** PostgreSQL cannot store NUL, and no control character belongs in a name or an address. */
@@ -254,7 +258,6 @@ function baseUrlOf({ protocol, host, socket }: FastifyRequest, { settings }: Ser
   return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
 }
 
-export function ownerOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
-  if (caller === null) throw new Error('A route that needs a key was reached without one');
-  return caller.id;
+export function ownerOf(request: Pick<FastifyRequest, 'caller'>): string {
+  return callerOf(request).owner;
 }

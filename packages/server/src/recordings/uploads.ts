@@ -12,7 +12,8 @@ import { receiveFormFile } from '../http/form-file.ts';
 import type { Metrics } from '../operators/metrics.ts';
 import { ProblemError } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
-import type { Part, RequestStore } from '../stores/contracts.ts';
+import type { Caller, Part, RequestStore } from '../stores/contracts.ts';
+import type { KeyLimits } from '../stores/key-limits.ts';
 import { explainParts } from './explain-parts.ts';
 import { type CreateCommand, createRequest } from './new-request.ts';
 import { type Incoming, PartReceiver } from './parts.ts';
@@ -23,7 +24,7 @@ interface UploadOptions {
   readonly blobs: BlobStore;
   readonly metrics: Metrics;
   readonly timeouts: { readonly part: BodyTimeouts; readonly recording: BodyTimeouts };
-  /** Bytes that one key may have stored. */
+  /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
   readonly storageLimit: number;
   /** A recording is complete and ready for a worker. */
   readonly onQueued: () => void;
@@ -91,7 +92,10 @@ export class Uploads {
   }
 
   /** uploading -> queued, in two store calls. If parts are missing or wrong, names them and leaves the upload open. */
-  async complete(owner: string, { request_id, upload_id, parts }: CompleteBody): Promise<CompleteResult> {
+  async complete(
+    { owner, limits }: Pick<Caller, 'owner' | 'limits'>,
+    { request_id, upload_id, parts }: CompleteBody,
+  ): Promise<CompleteResult> {
     const { requests, blobs } = this.#options;
     const found = await ownRequest(requests, request_id, owner);
     if (found.uploadId !== upload_id) {
@@ -102,7 +106,7 @@ export class Uploads {
     const isContradictory = parts.some(({ PartNumber, ETag }) => etags.get(PartNumber) !== plainEtag(ETag));
     const arrived = await blobs.arrived?.(found.id);
     // An empty map completes nothing; the answer then has the parts.
-    const answer = await this.#queue(found.id, isContradictory ? new Map() : etags, arrived);
+    const answer = await this.#queue(found.id, isContradictory ? new Map() : etags, limits, arrived);
     const { id, state } = requireLiving(answer.request);
     if (state === 'uploading') throw explainParts(found.partCount, parts, answer.parts);
     return { request_id: id, status: state };
@@ -126,7 +130,9 @@ export class Uploads {
     }, UPLOAD_LEASE_MS / 4);
     try {
       const { etag } = await this.#receiver.receive(id, 1, incoming);
-      if (!(await this.#queue(id, new Map([[1, etag]]))).queued) throw notFound();
+      // Its place in the queue was reserved when it was created.
+      const reserved = { ...command.limits, queued: 0 };
+      if (!(await this.#queue(id, new Map([[1, etag]]), reserved)).queued) throw notFound();
       return { request_id: id, status: 'queued' };
     } catch (error) {
       // What cannot be erased now is erased by the sweep once the lease has expired.
@@ -141,8 +147,13 @@ export class Uploads {
     }
   }
 
-  async #queue(requestId: string, etags: ReadonlyMap<number, string>, arrived?: readonly Part[]) {
-    const answer = await this.#receiver.complete(requestId, etags, arrived);
+  async #queue(
+    requestId: string,
+    etags: ReadonlyMap<number, string>,
+    limits: KeyLimits,
+    arrived?: readonly Part[],
+  ) {
+    const answer = await this.#receiver.complete(requestId, etags, arrived, limits);
     if (answer.queued) {
       this.#options.metrics.uploads.inc({ event: 'completed' });
       this.#options.onQueued();

@@ -1,10 +1,9 @@
 import type { Metrics } from '../operators/metrics.ts';
 import { retryLater } from '../problems.ts';
+import type { Caller } from '../stores/contracts.ts';
 import { STREAM_TIMES, type StreamSession, type StreamTimes } from './session.ts';
 
 interface StreamsOptions {
-  /** Concurrent streams for each key; 0 is no limit. */
-  readonly limit: number;
   readonly metrics: Metrics;
   readonly times?: Partial<StreamTimes>;
 }
@@ -12,40 +11,38 @@ interface StreamsOptions {
 /** All open streams: how many each key has, and which to close at shutdown. */
 export class Streams {
   readonly times: StreamTimes;
-  readonly #limit: number;
   /** Reserved slots by key. A slot is reserved before the upgrade, so there may be more of them than open streams. */
   readonly #slots = new Map<string, number>();
   readonly #open = new Set<StreamSession>();
   #stopping = false;
 
-  constructor({ limit, metrics, times }: StreamsOptions) {
-    this.#limit = limit;
+  constructor({ metrics, times }: StreamsOptions) {
     this.times = { ...STREAM_TIMES, ...times };
     metrics.watchStreams(() => this.#open.size);
   }
 
   /** Reserves a slot until the returned function is called. Throws the problem when the key has no free slot. */
-  reserveSlot(owner: string): () => void {
+  reserveSlot({ id, limits: { streams: limit } }: Pick<Caller, 'id' | 'limits'>): () => void {
     if (this.#stopping) throw retryLater('overloaded', 'This server is stopping. Try again in a second.', 1);
-    const used = this.count(owner);
-    if (this.#limit > 0 && used >= this.#limit) {
+    const used = this.count(id);
+    if (limit > 0 && used >= limit) {
       const detail = `This key has ${used} open streams, which is the limit. Close one of them first.`;
-      throw retryLater('rate_limited', detail, 1);
+      throw retryLater('rate_limited', detail, 1, { figures: { limit, used } });
     }
-    this.#slots.set(owner, used + 1);
+    this.#slots.set(id, used + 1);
     let released = false;
     return () => {
       if (released) return;
       released = true;
-      const left = this.count(owner) - 1;
-      if (left > 0) this.#slots.set(owner, left);
-      else this.#slots.delete(owner);
+      const left = this.count(id) - 1;
+      if (left > 0) this.#slots.set(id, left);
+      else this.#slots.delete(id);
     };
   }
 
   /** Streams of a key. */
-  count(owner: string): number {
-    return this.#slots.get(owner) ?? 0;
+  count(keyId: string): number {
+    return this.#slots.get(keyId) ?? 0;
   }
 
   add(stream: StreamSession): void {

@@ -28,6 +28,8 @@ export interface SessionOptions {
   readonly classifier: Classifier;
   readonly metrics: Metrics;
   readonly recheckKey: RecheckKey;
+  /** Counts classified audio. Rejects with the problem when the owner has used up its hours. */
+  readonly addAudio: (seconds: number) => Promise<void>;
   readonly logger: FastifyBaseLogger;
   readonly times: StreamTimes;
 }
@@ -67,7 +69,7 @@ export abstract class StreamSession {
     { block, newSeconds }: StreamWindow,
     channelCount: number,
   ): Promise<ClipPrediction[]> {
-    const { classifier, metrics, times } = this.#options;
+    const { classifier, metrics, addAudio, times } = this.#options;
     this.#recheckKey();
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(tooLate(times.lagMs)), times.lagMs);
@@ -82,6 +84,8 @@ export abstract class StreamSession {
       );
       signal.throwIfAborted();
       metrics.observeWindow((performance.now() - start) / 1_000, newSeconds * channelCount);
+      // Not awaited either.
+      addAudio(newSeconds * channelCount).catch((error: unknown) => this.fail(error));
       return predictions;
     } finally {
       clearTimeout(timer);

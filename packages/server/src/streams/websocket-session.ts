@@ -26,6 +26,7 @@ const CLOSE_CODES: Partial<Record<StreamFailure['code'], number>> = {
   request_timeout: STREAM_CLOSE.idle,
   overloaded: STREAM_CLOSE.overloaded,
   invalid_api_key: STREAM_CLOSE.keyRefused,
+  quota_exceeded: STREAM_CLOSE.keyRefused,
   internal: STREAM_CLOSE.internal,
 };
 

@@ -19,6 +19,7 @@ import { writeWav } from '@undertone/testing/wav';
 import Value from 'typebox/value';
 import { WebSocket } from 'ws';
 import { createLogger } from '../../src/index.ts';
+import { defaultLimits } from '../../src/settings.ts';
 
 const service = await testApp();
 const names = await voiceNames();
@@ -343,7 +344,8 @@ describe('operations', () => {
     await stopping.app.close();
     assert.deepEqual(await client.closed, { code: 1012, reason: 'going_away' });
     assert.ok(Value.Check(schemas.StreamError, client.messages.at(-1)));
-    assert.throws(() => stopping.services.streams.reserveSlot('anybody'), /stopping/);
+    const caller = { id: 'anybody', limits: defaultLimits(stopping.services.settings) };
+    assert.throws(() => stopping.services.streams.reserveSlot(caller), /stopping/);
   });
 
   test('a stream is one log line, without its query, key or predictions', async () => {

@@ -52,6 +52,9 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
     await copy(client, 'results', embedded.prepare(results).iterate({ now }));
     const chunks = `SELECT result_chunks.* FROM result_chunks JOIN requests ON id = request_id WHERE ${FINISHED}`;
     await copy(client, 'result_chunks', embedded.prepare(chunks).iterate({ now }), CHUNKS_AT_ONCE);
+    for (const table of ['owners', 'audio_use']) {
+      await copy(client, table, embedded.prepare(`SELECT * FROM ${table}`).iterate());
+    }
     // URLs signed with it stay valid.
     const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
     if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);

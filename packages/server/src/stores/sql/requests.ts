@@ -13,6 +13,7 @@ import {
   type NewRequest,
   type Outcome,
   type Part,
+  type Quota,
   type RequestStore,
   type RequeueOptions,
   type ResultChunk,
@@ -20,8 +21,9 @@ import {
   type StorageLimits,
   type StorageUsage,
 } from '../contracts.ts';
-import { StoreUnavailableError } from '../errors.ts';
-import type { Dialect, SqlDatabase, Values } from './database.ts';
+import { QuotaExceededError, StoreUnavailableError } from '../errors.ts';
+import type { Dialect, Query, SqlDatabase, Values } from './database.ts';
+import { checkQuota } from './quota.ts';
 import {
   BATCH_ROWS,
   INSERT_REQUEST,
@@ -61,14 +63,22 @@ export class SqlRequestStore implements RequestStore {
     this.#dialect = database.dialect;
   }
 
-  async create(request: NewRequest): Promise<AsynchRequest> {
-    const [row] = await this.#database.query<RequestRow>(INSERT_REQUEST, newRequestValues(request));
-    return toRequest(row as RequestRow, 'uploading', 0);
+  async create(request: NewRequest, quota: Partial<Quota> = {}): Promise<AsynchRequest> {
+    const created = await this.#database.transaction(async (query) => {
+      const exceeded = await checkQuota(query, this.#dialect, request.owner, quota);
+      return exceeded ?? (await query<RequestRow>(INSERT_REQUEST, newRequestValues(request)));
+    });
+    if (created instanceof QuotaExceededError) throw created;
+    return toRequest(created[0] as RequestRow, 'uploading', 0);
   }
 
-  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce> {
+  async createOnce(
+    request: NewRequest,
+    idempotency: Idempotency,
+    quota: Partial<Quota> = {},
+  ): Promise<CreatedOnce> {
     const mine = { owner: request.owner, key: idempotency.key };
-    return this.#database.transaction(async (query): Promise<CreatedOnce> => {
+    const created = await this.#database.transaction(async (query) => {
       // One at a time: concurrent calls with one key create one request.
       await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text) || CAST(:key AS text)')}`, mine);
       const [found] = await query<RequestRow & { expired: boolean; running: boolean }>(
@@ -79,17 +89,21 @@ export class SqlRequestStore implements RequestStore {
       if (found?.expired) {
         await query('UPDATE requests SET idempotency_key = NULL WHERE id = :id', { id: found.id });
       } else if (found) {
-        if (found.idempotency_query !== idempotency.query) return { inUse: 'other_query' };
+        if (found.idempotency_query !== idempotency.query) return { inUse: 'other_query' as const };
         if (found.state !== 'uploading' || found.lease_until === null) {
           return { request: toRequest(found, found.state as RequestState, found.progress), isNew: false };
         }
-        if (found.running) return { inUse: 'still_running' };
+        if (found.running) return { inUse: 'still_running' as const };
         const interrupted = { state: 'deleted', where: 'id = :id', values: { id: found.id } } as const;
         await tombstoneRequests(query, this.#dialect, interrupted);
       }
+      const exceeded = await checkQuota(query, this.#dialect, request.owner, quota);
+      if (exceeded !== null) return exceeded;
       const [row] = await query<RequestRow>(INSERT_REQUEST, newRequestValues(request, idempotency));
       return { request: toRequest(row as RequestRow, 'uploading', 0), isNew: true };
     });
+    if (created instanceof QuotaExceededError) throw created;
+    return created;
   }
 
   async renewUpload(id: string, { leaseMs }: { leaseMs: number }): Promise<void> {
@@ -132,9 +146,10 @@ export class SqlRequestStore implements RequestStore {
   async findWithUsage(
     id: string,
     number: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage } | null> {
-    const [row] = await this.#database.query<VisibleRow & { request_bytes: number; owner_bytes: number }>(
-      `SELECT ${VISIBLE}, stored_bytes - coalesce(bytes, 0) AS request_bytes,
+  ): Promise<{ request: AsynchRequest; usage: StorageUsage; storageLimit: number | null } | null> {
+    type Row = VisibleRow & { request_bytes: number; owner_bytes: number; owner_limits: string | null };
+    const [row] = await this.#database.query<Row>(
+      `SELECT ${VISIBLE}, (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits, stored_bytes - coalesce(bytes, 0) AS request_bytes,
          ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes
        FROM requests LEFT JOIN parts ON request_id = id AND number = :number
        WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
@@ -142,7 +157,9 @@ export class SqlRequestStore implements RequestStore {
     );
     const request = toVisibleRequest(row);
     if (row === undefined || request === null) return null;
-    return { request, usage: { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes } };
+    const { storage = null } = JSON.parse(row.owner_limits ?? '{}');
+    const usage = { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes };
+    return { request, usage, storageLimit: storage };
   }
 
   async addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart> {
@@ -201,11 +218,29 @@ export class SqlRequestStore implements RequestStore {
     id: string,
     etags: ReadonlyMap<number, string>,
     arrived?: { parts: readonly Part[]; limits: StorageLimits },
+    maxQueued = 0,
   ): Promise<Completed> {
     const stored = arrived && (await this.#storeParts(id, arrived.parts, arrived.limits));
     if (stored?.added === false) return stored;
+    const row = await this.#database.transaction(async (query) => {
+      const [found] = await query<RequestRow>('SELECT owner FROM requests WHERE id = :id', { id });
+      const quota = { queued: maxQueued };
+      const exceeded = found && (await checkQuota(query, this.#dialect, found.owner, quota));
+      return exceeded ?? (await this.#queue(query, id, etags));
+    });
+    if (row instanceof QuotaExceededError) throw row;
+    if (row !== undefined) return { queued: true, request: toRequest(row, 'queued', 0), parts: [] };
+    const request = await this.find(id);
+    return { queued: false, request, parts: request?.state === 'uploading' ? await this.parts(id) : [] };
+  }
+
+  async #queue(
+    query: Query,
+    id: string,
+    etags: ReadonlyMap<number, string>,
+  ): Promise<RequestRow | undefined> {
     const { elements, notify } = this.#dialect;
-    const [row] = await this.#database.query<RequestRow>(
+    const [row] = await query<RequestRow>(
       `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL, turn = ${this.#nextTurn()}
        WHERE ${UPLOADING}
          AND part_count = :count
@@ -217,9 +252,7 @@ export class SqlRequestStore implements RequestStore {
        RETURNING *, ${notify(`'queued'`)} AS notified`,
       { id, count: etags.size, named: JSON.stringify([...etags]) },
     );
-    if (row !== undefined) return { queued: true, request: toRequest(row, 'queued', 0), parts: [] };
-    const request = await this.find(id);
-    return { queued: false, request, parts: request?.state === 'uploading' ? await this.parts(id) : [] };
+    return row;
   }
 
   /**
