@@ -185,7 +185,7 @@ describe('while the key store is unavailable', () => {
     keys: keys as never,
     environmentKey: '',
     logger: createLogger('silent'),
-    now: () => clock.ms,
+    monotonicMs: () => clock.ms,
   });
   after(() => authenticator.close());
 

@@ -8,7 +8,8 @@ interface AuthenticatorOptions {
   /** From SERVICE_API_KEY; empty if unset. */
   readonly environmentKey: string;
   readonly logger: FastifyBaseLogger;
-  readonly now?: () => number;
+  /** A clock that is never set: otherwise a step back would keep revoked keys in the cache. */
+  readonly monotonicMs?: () => number;
 }
 
 interface CachedLookup {
@@ -30,16 +31,16 @@ export class Authenticator {
   readonly #keys: KeyStore;
   readonly #environmentHash: Buffer | null;
   readonly #logger: FastifyBaseLogger;
-  readonly #now: () => number;
+  readonly #monotonicMs: () => number;
   readonly #cache = new Map<string, CachedLookup>();
   readonly #uses = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor({ keys, environmentKey, logger, now = Date.now }: AuthenticatorOptions) {
+  constructor({ keys, environmentKey, logger, monotonicMs = () => performance.now() }: AuthenticatorOptions) {
     this.#keys = keys;
     this.#environmentHash = environmentKey === '' ? null : hashOf(environmentKey);
     this.#logger = logger;
-    this.#now = now;
+    this.#monotonicMs = monotonicMs;
     this.#timer = setInterval(() => void this.recordLastUsed(), RECORD_USES_EVERY_MS).unref();
   }
 
@@ -60,7 +61,8 @@ export class Authenticator {
 
   async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
     const cached = this.#cache.get(name);
-    if (cached !== undefined && this.#now() - cached.lookedUpAt < FRESH_MS) return this.#used(cached.caller);
+    if (cached !== undefined && this.#monotonicMs() - cached.lookedUpAt < FRESH_MS)
+      return this.#used(cached.caller);
     let caller: Caller | null;
     try {
       caller = await lookUp();
@@ -69,7 +71,7 @@ export class Authenticator {
       return this.#used(cached.caller);
     }
     this.#cache.delete(name); // moves it to the end of the map: the first entry is the oldest
-    this.#cache.set(name, { caller, lookedUpAt: this.#now() });
+    this.#cache.set(name, { caller, lookedUpAt: this.#monotonicMs() });
     if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value ?? name);
     return this.#used(caller);
   }
@@ -100,7 +102,7 @@ export class Authenticator {
   }
 
   #used(caller: Caller | null): Caller | null {
-    if (caller !== null && caller.logId !== 'env') this.#uses.set(caller.id, this.#now());
+    if (caller !== null && caller.logId !== 'env') this.#uses.set(caller.id, Date.now());
     return caller;
   }
 }
