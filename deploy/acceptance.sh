@@ -62,7 +62,14 @@ compose() {
 kubernetes() {
   .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
   # There is no schema for KEDA's resources.
-  .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker,network-policy}.yaml
+  .venv/bin/kubernetes-validate --strict \
+    deploy/kubernetes/{service-account,config,secret.example,migration,api,worker,network-policy,ingress}.yaml
+  # Without Go or the module proxy there is no helm here: name one in HELM.
+  helm=${HELM:-$work/bin/helm}
+  [ -x "$helm" ] || GOBIN=$work/bin go install helm.sh/helm/v3/cmd/helm@v3.16.4
+  "$helm" lint --strict deploy/kubernetes
+  "$helm" template undertone deploy/kubernetes >"$work/chart.yaml"
+  .venv/bin/python deploy/compare-chart.py "$work/chart.yaml" deploy/kubernetes
 }
 
 systemd() {

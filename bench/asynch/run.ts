@@ -10,7 +10,7 @@ import { clipForm } from '../support/voice.ts';
 import { Recording } from './recording.ts';
 import { result, upload } from './upload.ts';
 
-const LIMITS = { wholeRatio: 1.3, megabytes: 450, discreteRatio: 2, allSpeak: 1.05, oneSpeaks: 1.15 };
+const LIMITS = { wholeRatio: 1.3, megabytes: 550, discreteRatio: 2, allSpeak: 1.05, oneSpeaks: 1.15 };
 const BARE_WINDOWS = 100;
 const DISCRETE_REQUESTS = 30;
 const STEP_SECONDS = 5;

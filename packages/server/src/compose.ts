@@ -99,6 +99,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     requests,
     blobs,
     logger,
+    onUnprocessed: (requests) => metrics.expiredUnprocessed.inc(requests),
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     eraseOldCopies:

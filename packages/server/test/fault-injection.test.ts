@@ -189,7 +189,7 @@ describe('while the key store is unavailable', () => {
     environmentKey: '',
     defaultLimits: defaultLimits(readSettings({})),
     logger: createLogger('silent'),
-    now: () => clock.ms,
+    monotonicMs: () => clock.ms,
   });
   after(() => authenticator.close());
 

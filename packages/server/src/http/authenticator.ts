@@ -11,7 +11,8 @@ interface AuthenticatorOptions {
   /** For what a key does not name. */
   readonly defaultLimits: KeyLimits;
   readonly logger: FastifyBaseLogger;
-  readonly now?: () => number;
+  /** A clock that is never set: otherwise a step back would keep revoked keys in the cache. */
+  readonly monotonicMs?: () => number;
 }
 
 interface CachedLookup {
@@ -34,17 +35,23 @@ export class Authenticator {
   readonly #environmentHash: Buffer | null;
   readonly #defaultLimits: KeyLimits;
   readonly #logger: FastifyBaseLogger;
-  readonly #now: () => number;
+  readonly #monotonicMs: () => number;
   readonly #cache = new Map<string, CachedLookup>();
   readonly #uses = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor({ keys, environmentKey, defaultLimits, logger, now = Date.now }: AuthenticatorOptions) {
+  constructor({
+    keys,
+    environmentKey,
+    defaultLimits,
+    logger,
+    monotonicMs = () => performance.now(),
+  }: AuthenticatorOptions) {
     this.#keys = keys;
     this.#defaultLimits = defaultLimits;
     this.#environmentHash = environmentKey === '' ? null : hashOf(environmentKey);
     this.#logger = logger;
-    this.#now = now;
+    this.#monotonicMs = monotonicMs;
     this.#timer = setInterval(() => void this.recordLastUsed(), RECORD_USES_EVERY_MS).unref();
   }
 
@@ -65,7 +72,8 @@ export class Authenticator {
 
   async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
     const cached = this.#cache.get(name);
-    if (cached !== undefined && this.#now() - cached.lookedUpAt < FRESH_MS) return this.#used(cached.caller);
+    if (cached !== undefined && this.#monotonicMs() - cached.lookedUpAt < FRESH_MS)
+      return this.#used(cached.caller);
     let caller: Caller | null;
     try {
       caller = await lookUp();
@@ -74,7 +82,7 @@ export class Authenticator {
       return this.#used(cached.caller);
     }
     this.#cache.delete(name); // moves it to the end of the map: the first entry is the oldest
-    this.#cache.set(name, { caller, lookedUpAt: this.#now() });
+    this.#cache.set(name, { caller, lookedUpAt: this.#monotonicMs() });
     if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value ?? name);
     return this.#used(caller);
   }
@@ -114,7 +122,7 @@ export class Authenticator {
   }
 
   #used(caller: Caller | null): Caller | null {
-    if (caller !== null && caller.logId !== 'env') this.#uses.set(caller.id, this.#now());
+    if (caller !== null && caller.logId !== 'env') this.#uses.set(caller.id, Date.now());
     return caller;
   }
 }

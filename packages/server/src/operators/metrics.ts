@@ -31,6 +31,10 @@ export class Metrics {
   ]);
   readonly partBytes = this.#counter('undertone_part_bytes_total', 'Bytes of stored parts');
   readonly jobs = this.#counter('undertone_asynch_jobs_total', 'Recordings completed or failed', ['outcome']);
+  readonly expiredUnprocessed = this.#counter(
+    'undertone_expired_unprocessed_total',
+    'Requests that expired after 24 hours without having been processed',
+  );
   readonly webhooks = this.#counter(
     'undertone_webhooks_total',
     'Webhook attempts: delivered, failed (retried later), given_up',

@@ -12,6 +12,8 @@ interface SweepOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly logger: FastifyBaseLogger;
+  /** Counts requests that expired while they waited for a worker. */
+  readonly onUnprocessed?: (requests: number) => void;
   /** A blob without a record may still be arriving. At this age it is an orphan, left by a crash. */
   readonly orphanAfterMs: number;
   /** Erases expired copies of an embedded database, which upgrades leave. */
@@ -57,7 +59,16 @@ export class Sweep {
   }
 
   async #expireRequests(): Promise<void> {
-    while (!this.#stopped && (await this.#options.requests.expire()));
+    const { requests, logger, onUnprocessed } = this.#options;
+    let unprocessed = 0;
+    for (let more = true; more && !this.#stopped; ) {
+      const batch = await requests.expire();
+      unprocessed += batch.unprocessed;
+      onUnprocessed?.(batch.unprocessed);
+      more = batch.more;
+    }
+    if (unprocessed > 0)
+      logger.warn({ requests: unprocessed }, 'requests expired before a worker had processed them');
   }
 
   async #sweepBlobs(): Promise<void> {

@@ -181,6 +181,14 @@ export type Outcome =
   | { readonly chunked: true }
   | { readonly failure: Failure };
 
+/** One batch of the sweep. */
+export interface Expired {
+  readonly more: boolean;
+  readonly requests: number;
+  /** Those of them that waited for a worker until the end. */
+  readonly unprocessed: number;
+}
+
 export interface RequestStore {
   /** Initiate. The answer has the store's times. Rejects with QuotaExceededError when the owner has as much as it may have. */
   create(request: NewRequest, quota?: Partial<Quota>): Promise<AsynchRequest>;
@@ -236,9 +244,10 @@ export interface RequestStore {
   delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'>;
   /**
    * The sweep: expires requests, deletes interrupted uploads, and removes tombstones after 24 hours. One batch of each, in
-   * its own transaction, so that other calls have their turn in between. True when there may be more.
+   * its own transaction, so that other calls have their turn in between. A request that expires unfinished gets a webhook,
+   * if one is wanted.
    */
-  expire(options?: { limit?: number }): Promise<boolean>;
+  expire(options?: { limit?: number }): Promise<Expired>;
   /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
   /** Metrics. */
@@ -343,7 +352,7 @@ export interface LedgerStore {
   use(): Promise<Map<string, OwnerUse>>;
 }
 
-/** A webhook to deliver. `RequestStore.finish` creates it in its transaction; it is deleted with its request. */
+/** A webhook to deliver. `finish` and `expire` of the RequestStore create it in their transaction; it is deleted with its request. */
 export interface Webhook {
   /** The same for every attempt, so that receivers can recognise duplicates. */
   readonly id: string;
@@ -351,7 +360,7 @@ export interface Webhook {
   readonly owner: string;
   readonly url: string;
   readonly label: string | null;
-  readonly status: 'completed' | 'failed';
+  readonly status: 'completed' | 'failed' | 'expired';
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** Failed ones. */

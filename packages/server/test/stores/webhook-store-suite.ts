@@ -82,6 +82,39 @@ export function webhookStoreSuite(factory: StoresFactory): void {
       assert.deepEqual(await claim(), [{ ...first, attempts: 1 }]);
     });
 
+    test('a request that expires before it is processed gets one, and is erased after the delivery', async () => {
+      await finished();
+      const ids = [randomUUID(), randomUUID(), randomUUID()];
+      const request = { owner: 'somebody', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
+      for (const id of ids) {
+        const webhookUrl = id === ids[2] ? null : 'https://example.org/hook';
+        await requests.create({ ...request, id, label: 'Monday', webhookUrl });
+        if (id === ids[1]) continue;
+        await requests.addPart(id, { number: 1, blob: 'b', etag: 'e', bytes: 1 }, LIMITS);
+        await requests.complete(id, new Map([[1, 'e']]));
+      }
+      stores.advance(DAY);
+      assert.deepEqual(await requests.expire(), { more: false, requests: 4, unprocessed: 2 });
+      const due = await claim();
+      assert.deepEqual(
+        due.map(({ requestId, status, label }) => [requestId, status, label]).sort(),
+        ids
+          .slice(0, 2)
+          .map((id) => [id, 'expired', 'Monday'])
+          .sort(),
+      );
+      await store.remove(due[0]?.id ?? '');
+      const left = await Promise.all(due.map(({ requestId }) => requests.find(requestId)));
+      assert.deepEqual(
+        left.map((one) => one?.label),
+        [null, 'Monday'],
+      );
+      assert.deepEqual(
+        left.map((one) => one?.webhookUrl),
+        [null, 'https://example.org/hook'],
+      );
+    });
+
     test('they are deleted with their request', async () => {
       const deleted = await finished();
       await finished();

@@ -38,6 +38,7 @@ export async function openPostgresStores(options: PostgresOptions): Promise<Post
         `INSERT INTO periodic_tasks VALUES (:task, :now)
          ON CONFLICT (name) DO UPDATE SET begun_at = excluded.begun_at
          WHERE periodic_tasks.begun_at <= excluded.begun_at - :everyMs::bigint
+           OR periodic_tasks.begun_at > excluded.begun_at + :everyMs::bigint -- the clock was set back
          RETURNING name`,
         { task, everyMs },
       );

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS, type ChannelMode, type RequestState } from '@undertone/contract';
 import type { AsynchRequest, Idempotency, NewRequest } from '../contracts.ts';
 import type { Dialect, Query, Values } from './database.ts';
@@ -76,8 +77,13 @@ export function toVisibleRequest(row: VisibleRow | undefined): AsynchRequest | n
   return toRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
 }
 
-const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix', label = NULL, webhook_url = NULL,
-  part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL, idempotency_query = NULL,
+export const UNFINISHED = `state IN ('uploading', 'queued', 'processing')`;
+
+/** An unfinished request that expires keeps what its webhook needs, until that is delivered or given up. */
+const KEPT = `:state = 'expired' AND webhook_url IS NOT NULL AND ${UNFINISHED}`;
+
+const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix',
+  label = CASE WHEN ${KEPT} THEN label END, webhook_url = CASE WHEN ${KEPT} THEN webhook_url END, part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL, idempotency_query = NULL,
   queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
 
 /** Rows that one transaction changes: few enough that other calls do not wait for it. */
@@ -91,28 +97,58 @@ interface TombstoneOptions {
   readonly tail?: string;
 }
 
+type Tombstoned = Pick<RequestRow, 'id' | 'state' | 'created_at' | 'webhook_url'>;
+
 /**
- * Part of a transaction: erases requests down to id, owner and times, and notifies the workers that hold them. Returns
- * those that it erased.
+ * Part of a transaction: erases requests down to id, owner and times, and notifies the workers that hold them. Those that
+ * expire unfinished get a webhook, if they want one. Returns those that it erased, as they were.
  */
 export async function tombstoneRequests(
   query: Query,
-  { forUpdate, isOneOf, notify }: Dialect,
-  { state, where, values = {}, tail = forUpdate }: TombstoneOptions,
-): Promise<Pick<RequestRow, 'id' | 'state' | 'created_at'>[]> {
-  const found = await query<Pick<RequestRow, 'id' | 'state' | 'created_at'>>(
-    `SELECT id, state, created_at FROM requests WHERE ${where} ${tail}`,
+  dialect: Dialect,
+  { state, where, values = {}, tail = dialect.forUpdate }: TombstoneOptions,
+): Promise<Tombstoned[]> {
+  const found = await query<Tombstoned>(
+    `SELECT id, state, created_at, webhook_url FROM requests WHERE ${where} ${tail}`,
     values,
   );
   if (found.length === 0) return found;
+  const { isOneOf, notify } = dialect;
   const ids = found.map(({ id }) => id);
   for (const table of ['parts', 'results', 'result_chunks', 'webhooks']) {
     await query(`DELETE FROM ${table} WHERE ${isOneOf('request_id', 'ids')}`, { ids });
   }
   await query(`UPDATE requests SET state = :state, ${ERASED} WHERE ${isOneOf('id', 'ids')}`, { ids, state });
+  if (state === 'expired') {
+    const owed = found.filter((request) => isUnfinished(request) && request.webhook_url !== null);
+    await insertWebhooks(
+      query,
+      dialect,
+      owed.map(({ id }) => id),
+    );
+  }
   const held = found.filter((request) => request.state === 'processing').map(({ id }) => id);
   if (held.length > 0) {
     await query(`SELECT ${notify(`'over ' || id`)} FROM requests WHERE ${isOneOf('id', 'held')}`, { held });
   }
   return found;
+}
+
+export function isUnfinished({ state }: Pick<RequestRow, 'state'>): boolean {
+  return state === 'uploading' || state === 'queued' || state === 'processing';
+}
+
+/** Part of the transaction that ends these requests. */
+export async function insertWebhooks(
+  query: Query,
+  { elements }: Dialect,
+  requestIds: readonly string[],
+): Promise<void> {
+  if (requestIds.length === 0) return;
+  const webhooks = JSON.stringify(requestIds.map((request) => ({ request, webhook: randomUUID() })));
+  await query(
+    `INSERT INTO webhooks (id, request_id, created_at, due_at)
+     SELECT value ->> 'webhook', value ->> 'request', :now, :now FROM ${elements('webhooks')} AS one`,
+    { webhooks },
+  );
 }

@@ -7,6 +7,7 @@ import {
   type Completed,
   type CreatedOnce,
   checkLimits,
+  type Expired,
   type Failure,
   type Idempotency,
   type ListOptions,
@@ -27,12 +28,15 @@ import { checkQuota } from './quota.ts';
 import {
   BATCH_ROWS,
   INSERT_REQUEST,
+  insertWebhooks,
+  isUnfinished,
   newRequestValues,
   type RequestRow,
   TOMBSTONE_MS,
   tombstoneRequests,
   toRequest,
   toVisibleRequest,
+  UNFINISHED,
   VISIBLE,
   type VisibleRow,
 } from './request-row.ts';
@@ -41,7 +45,6 @@ import { deleteExpiredChunks, deleteOtherChunks, insertChunk, readChunk } from '
 /** Only the holder of the lease, and only until the request expires. */
 const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
 const UPLOADING = `id = :id AND state = 'uploading' AND expires_at > :now`;
-const UNFINISHED = `state IN ('uploading', 'queued', 'processing')`;
 /** Before this, even the tombstone is gone. */
 const TOMBSTONE_CUTOFF = `:now - ${TOMBSTONE_MS}`;
 
@@ -352,11 +355,7 @@ export class SqlRequestStore implements RequestStore {
         { id, result, failure, chunks },
       );
       await deleteOtherChunks(query, id, lease);
-      if (request.webhook_url !== null) {
-        const webhook =
-          'INSERT INTO webhooks (id, request_id, created_at, due_at) VALUES (:webhook, :id, :now, :now)';
-        await query(webhook, { id, webhook: randomUUID() });
-      }
+      if (request.webhook_url !== null) await insertWebhooks(query, this.#dialect, [id]);
       return true;
     });
   }
@@ -398,21 +397,20 @@ export class SqlRequestStore implements RequestStore {
     });
   }
 
-  async expire({ limit = BATCH_ROWS }: { limit?: number } = {}): Promise<boolean> {
+  async expire({ limit = BATCH_ROWS }: { limit?: number } = {}): Promise<Expired> {
     const { skipLocked, isOneOf, afterExpire } = this.#dialect;
     // Not ordered, which would sort all of them for every batch. Another process may be sweeping: it has the rows it locked.
     const tail = `LIMIT :limit ${skipLocked('requests')}`;
     const tombstone = (state: 'expired' | 'deleted', where: string) =>
-      this.#database.transaction(
-        async (query) =>
-          (await tombstoneRequests(query, this.#dialect, { state, where, values: { limit }, tail })).length,
+      this.#database.transaction((query) =>
+        tombstoneRequests(query, this.#dialect, { state, where, values: { limit }, tail }),
       );
     // Every state is named, so that the index on state and expiry is used.
     const past = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`;
     const chunks = await this.#database.transaction((query) =>
       deleteExpiredChunks(query, this.#dialect, past),
     );
-    if (chunks) return true;
+    if (chunks) return { more: true, requests: 0, unprocessed: 0 };
     const expired = await tombstone('expired', past);
     const interrupted = await tombstone('deleted', `state = 'uploading' AND lease_until < :now`);
     const removed = await this.#database.transaction(async (query) => {
@@ -424,9 +422,12 @@ export class SqlRequestStore implements RequestStore {
       await query(`DELETE FROM requests WHERE ${isOneOf('id', 'ids')}`, { ids });
       return ids.length;
     });
-    const more = Math.max(expired, interrupted, removed) >= limit;
+    const more = Math.max(expired.length, interrupted.length, removed) >= limit;
     if (!more) await this.#database.query(afterExpire);
-    return more;
+    const unprocessed = expired.filter(
+      ({ state }) => state !== 'uploading' && isUnfinished({ state }),
+    ).length;
+    return { more, requests: expired.length, unprocessed };
   }
 
   async needingBlobs(ids: readonly string[]): Promise<string[]> {

@@ -7,7 +7,7 @@ interface WebhookRow {
   owner: string;
   webhook_url: string;
   label: string | null;
-  state: 'completed' | 'failed';
+  state: 'completed' | 'failed' | 'expired';
   created_at: number;
   attempts: number;
 }
@@ -47,7 +47,15 @@ export class SqlWebhookStore implements WebhookStore {
   }
 
   async remove(id: string): Promise<void> {
-    await this.#database.query('DELETE FROM webhooks WHERE id = :id', { id });
+    await this.#database.transaction(async (query) => {
+      // An expired request kept these for its webhook. The request first, as everywhere.
+      await query(
+        `UPDATE requests SET label = NULL, webhook_url = NULL
+         WHERE state = 'expired' AND id = (SELECT request_id FROM webhooks WHERE id = :id)`,
+        { id },
+      );
+      await query('DELETE FROM webhooks WHERE id = :id', { id });
+    });
   }
 }
 
