@@ -176,6 +176,7 @@ async function checkMemory(): Promise<Finding> {
 /** Turns an error of the data folder or the database into one for the user; returns any other as it is. */
 export async function explainStorage(cause: unknown, dataDir: string, databaseUrl = ''): Promise<unknown> {
   if (isExpected(cause)) return cause;
+  if ((cause as Error).name === 'RefusedError') return new UserError((cause as Error).message, { cause });
   if (databaseUrl !== '') {
     const { name, message } = cause as Error;
     if (name !== 'StoreUnavailableError' && name !== 'NewerSchemaError') return cause;

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { columns } from './bars.ts';
+import { addBackup, addRestore } from './commands/backup.ts';
 import { addClassify } from './commands/classify.ts';
 import { addCompletion } from './commands/completion.ts';
 import { addDelete } from './commands/delete.ts';
@@ -51,6 +52,8 @@ const COMMANDS = [
   addDoctor,
   addMigrate,
   addMove,
+  addBackup,
+  addRestore,
   addCompletion,
 ];
 

@@ -8,10 +8,10 @@ import { UserError } from '../user-error.ts';
 
 const MORE = `
 The data folder is not changed, and existing rows in PostgreSQL are kept, so you
-can run it again. Unfinished recordings are not copied. To lose none: stop
-uploads, wait until \`undertone_asynch_requests\` shows none that are uploading,
-queued or processing, stop the server, run this command, and start the server
-with SERVICE_DATABASE_URL.
+can run it again. Unfinished recordings are not copied; the exit code is then 3.
+To lose none: stop uploads, wait until \`undertone_asynch_requests\` shows none
+that are uploading, queued or processing, stop the server, run this command, and
+start the server with SERVICE_DATABASE_URL.
 
 Example:
   export SERVICE_DATABASE_URL=postgres://user:password@host/name
@@ -35,14 +35,17 @@ export function addMove(program: Command): void {
           `There is no ${DATABASE_FILE} in ${dataDir}. Set the data folder with --data-dir.`,
         );
       }
-      const { moveToPostgres } = await import('@undertone/server/stores/postgres/move');
+      const { moveToPostgres } = await import('@undertone/server/stores/backup/move');
       try {
-        const { keys, requests, unfinished } = await moveToPostgres({ dataDir, url });
-        process.stdout.write(`Copied ${countOf(keys, 'key')} and ${countOf(requests, 'past request')}.\n`);
+        const { keys, requests, webhooks, unfinished } = await moveToPostgres({ dataDir, url });
+        process.stdout.write(
+          `Copied ${countOf(keys, 'key')}, ${countOf(requests, 'past request')} and ${countOf(webhooks, 'pending webhook')}.\n`,
+        );
         if (unfinished > 0) {
           process.stderr.write(
             `${countOf(unfinished, 'recording')} not copied, because not finished. Let the server finish, then run this again.\n`,
           );
+          process.exitCode = 3;
         }
       } catch (error) {
         throw await explainStorage(error, dataDir, url);

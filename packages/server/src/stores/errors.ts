@@ -27,6 +27,11 @@ export class QuotaExceededError extends Error {
   }
 }
 
+/** An operator's command would lose or damage something. The message says what to do. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}
+
 const FULL = 'its disk is full';
 const READ_ONLY = 'its data folder cannot be written to';
 const LOCKED = 'its database is locked by another program';

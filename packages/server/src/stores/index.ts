@@ -35,22 +35,30 @@ interface StoreOptions {
 }
 
 export async function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
-  const { dataDir } = settings;
   await using opened = new AsyncDisposableStack();
   const { secrets, close, ...rows } = await (settings.databaseUrl
     ? openPostgres(settings.databaseUrl, settings, options)
     : openEmbedded(settings, options));
   opened.defer(close);
-  let blobs: BlobStore;
-  if (settings.s3Bucket) {
-    const store = await openS3(settings, options);
-    opened.defer(() => store.close());
-    blobs = store;
-  } else {
-    blobs = new FileBlobStore(join(dataDir, 'uploads'), secrets);
-  }
+  const { blobs, close: closeBlobs } = await openBlobs(settings, { ...options, secrets });
+  opened.defer(closeBlobs);
   const closing = opened.move();
   return { ...rows, secrets, blobs, close: () => closing.disposeAsync() };
+}
+
+/** Without `secrets` it signs no upload URLs that anybody accepts. */
+export async function openBlobs(
+  settings: StoreSettings,
+  {
+    secrets = Secrets.of(''),
+    ...options
+  }: Pick<StoreOptions, 'now' | 'answerMs'> & { secrets?: Secrets } = {},
+): Promise<{ blobs: BlobStore; close: () => void }> {
+  if (settings.s3Bucket) {
+    const blobs = await openS3(settings, options);
+    return { blobs, close: () => blobs.close() };
+  }
+  return { blobs: new FileBlobStore(join(settings.dataDir, 'uploads'), secrets), close: () => undefined };
 }
 
 type Rows = Omit<Stores, 'blobs'>;

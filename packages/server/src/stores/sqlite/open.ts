@@ -45,6 +45,18 @@ export async function retryWhileBusy<T>(work: () => T | Promise<T>, retryMs: num
   }
 }
 
+/** True if another connection is open: only a database with one connection can leave the WAL mode. */
+export function isOpenElsewhere(database: DatabaseSync): boolean {
+  try {
+    database.exec('PRAGMA journal_mode = DELETE');
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  }
+  database.exec('PRAGMA journal_mode = WAL');
+  return false;
+}
+
 /** The sweep: copies made before a migration contain results, which must not outlive their retention. */
 export async function eraseOldCopies(dataDir: string, olderThanMs: number): Promise<void> {
   for (const name of await readdir(dataDir)) {
@@ -76,7 +88,7 @@ function migrate(database: DatabaseSync, path: string): void {
   try {
     const version = versionOf(database);
     const due = MIGRATIONS.after(version, path);
-    if (version > 0 && due[0] !== undefined) copy(path, `${path}.before-${due[0].number}`);
+    if (version > 0 && due[0] !== undefined) copyDatabase(path, `${path}.before-${due[0].number}`);
     for (const { sql } of due) database.exec(sql);
     database.exec(`PRAGMA user_version = ${MIGRATIONS.newest}; COMMIT`);
   } finally {
@@ -84,8 +96,8 @@ function migrate(database: DatabaseSync, path: string): void {
   }
 }
 
-/** Through a connection of its own, which can read while ours blocks all writers. */
-function copy(from: string, to: string): void {
+/** Through a connection of its own, which can read while another one blocks all writers. Only its owner can read the copy. */
+export function copyDatabase(from: string, to: string): void {
   rmSync(to, { force: true });
   closeSync(openSync(to, 'wx', OWNER_ONLY));
   const database = new DatabaseSync(from, { readOnly: true });
