@@ -114,6 +114,16 @@ export interface StorageUsage {
   readonly ownerBytes: number;
 }
 
+/** A request whose part begins to arrive. */
+export interface RequestWithUsage {
+  readonly request: AsynchRequest;
+  readonly usage: StorageUsage;
+  /** Of the owner; null if it has none of its own. */
+  readonly storageLimit: number | null;
+  /** False when all stored keys of the owner are revoked or expired. */
+  readonly ownerHasKey: boolean;
+}
+
 export type LimitExceeded =
   | { readonly added: false; readonly why: 'file_too_large' }
   | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
@@ -192,11 +202,8 @@ export interface RequestStore {
   list(owner: string, options: ListOptions): Promise<AsynchRequest[]>;
   /** Every route. Null when unknown or deleted; `expired` even before `expire` has run. Never reads the result. */
   find(id: string): Promise<AsynchRequest | null>;
-  /** A part that begins to arrive: `find`, what counts towards the storage limits, and the owner's own limit if it has one. */
-  findWithUsage(
-    id: string,
-    partNumber: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage; storageLimit: number | null } | null>;
+  /** A part that begins to arrive: `find`, and what decides whether its owner may send it. */
+  findWithUsage(id: string, partNumber: number): Promise<RequestWithUsage | null>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
   /** Resume; the worker; the sweep. Ordered by number. */
@@ -302,6 +309,18 @@ export type KeyLookup =
     }
   | { readonly state: 'revoked' | 'expired' | 'unknown' };
 
+/** A change of a key, for the audit log. */
+export interface KeyEvent {
+  readonly change: 'created' | 'limited' | 'revoked';
+  /** Its id. */
+  readonly key: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly limits: NamedLimits;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** API keys. Only hashes are stored, so a key cannot be read back. */
 export interface KeyStore {
   /** The command line, and the first start. The key is returned only here. */
@@ -324,6 +343,8 @@ export interface KeyStore {
     idOrName: string,
     options?: { batchRows?: number },
   ): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
+  /** The audit log: changes since the last call, of any process. Each is returned once. */
+  takeEvents(): Promise<KeyEvent[]>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;
 }

@@ -62,6 +62,22 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
+  test('one-call uploads that do not fit into memory are refused before their body is read', async () => {
+    const { services } = service;
+    const filled = services.streams.held.hold('somebody else');
+    assert.ok(filled.resize(255 * 1024 * 1024));
+    const chunked = { method: 'POST', body: new Blob([recording]).stream(), duplex: 'half' } as RequestInit;
+    const refused = await client.call('/requests', chunked);
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    await problemOf(refused, 'overloaded');
+    assert.deepEqual(await left(), []);
+    const small = await client.call('/requests', { method: 'POST', body: recording });
+    assert.equal(small.status, 202, 'its announced length fits');
+    await client.delete(((await small.json()) as { request_id: string }).request_id);
+    filled.release();
+    assert.equal(services.streams.held.byOwner().size, 0);
+  });
+
   test('an interrupted upload gets the parts received and new URLs for the rest', async () => {
     const begun = (await (await client.initiate({ part_count: 3 })).json()) as Upload;
     const put = await putPart(begun.presigned_urls[1]?.url ?? '', recording);

@@ -15,14 +15,15 @@ import {
   type Part,
   type Quota,
   type RequestStore,
+  type RequestWithUsage,
   type RequeueOptions,
   type ResultChunk,
   type ResultForm,
   type StorageLimits,
-  type StorageUsage,
 } from '../contracts.ts';
 import { QuotaExceededError, StoreUnavailableError } from '../errors.ts';
 import type { Dialect, Query, SqlDatabase, Values } from './database.ts';
+import { ACTIVE_KEY } from './keys.ts';
 import { checkQuota } from './quota.ts';
 import {
   BATCH_ROWS,
@@ -79,8 +80,8 @@ export class SqlRequestStore implements RequestStore {
   ): Promise<CreatedOnce> {
     const mine = { owner: request.owner, key: idempotency.key };
     const created = await this.#database.transaction(async (query) => {
-      // One at a time: concurrent calls with one key create one request.
-      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text) || CAST(:key AS text)')}`, mine);
+      // One at a time: concurrent calls with one key create one request. The owner before any row, as everywhere: see `addPart`.
+      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text)')}`, { owner: request.owner });
       const [found] = await query<RequestRow & { expired: boolean; running: boolean }>(
         `SELECT *, expires_at <= :now AS expired, lease_until > :now AS running FROM requests
          WHERE owner = :owner AND idempotency_key = :key`,
@@ -146,11 +147,18 @@ export class SqlRequestStore implements RequestStore {
   async findWithUsage(
     id: string,
     number: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage; storageLimit: number | null } | null> {
-    type Row = VisibleRow & { request_bytes: number; owner_bytes: number; owner_limits: string | null };
+  ): Promise<RequestWithUsage | null> {
+    type Row = VisibleRow & {
+      request_bytes: number;
+      owner_bytes: number;
+      owner_limits: string | null;
+      has_key: boolean | number;
+    };
     const [row] = await this.#database.query<Row>(
-      `SELECT ${VISIBLE}, (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits, stored_bytes - coalesce(bytes, 0) AS request_bytes,
-         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes
+      `SELECT ${VISIBLE}, stored_bytes - coalesce(bytes, 0) AS request_bytes,
+         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes,
+         (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits,
+         EXISTS (SELECT 1 FROM keys WHERE keys.owner = requests.owner AND ${ACTIVE_KEY}) AS has_key
        FROM requests LEFT JOIN parts ON request_id = id AND number = :number
        WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
       { id, number },
@@ -159,7 +167,7 @@ export class SqlRequestStore implements RequestStore {
     if (row === undefined || request === null) return null;
     const { storage = null } = JSON.parse(row.owner_limits ?? '{}');
     const usage = { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes };
-    return { request, usage, storageLimit: storage };
+    return { request, usage, storageLimit: storage, ownerHasKey: Boolean(row.has_key) };
   }
 
   async addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart> {
