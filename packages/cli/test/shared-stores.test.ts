@@ -107,7 +107,11 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
   assert.deepEqual(others, []);
   await to.webhooks.remove(webhook?.id ?? '');
   await undertone(['move', '--data-dir', dataDir], { env });
-  assert.deepEqual(await to.webhooks.claim({ limit: 9, holdMs: 1_000 }), [], 'one that was sent is not sent again');
+  assert.deepEqual(
+    await to.webhooks.claim({ limit: 9, holdMs: 1_000 }),
+    [],
+    'one that was sent is not sent again',
+  );
   assert.deepEqual(await to.keys.lookUp(revoked), { state: 'revoked' });
   assert.deepEqual(await to.requests.find('done'), before);
   assert.deepEqual(await to.requests.outcome('done'), { result: '{"emotions":[]}' });

@@ -6,8 +6,8 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp, buildOperationsApp } from './app.ts';
-import { KeyEventLog } from './audit.ts';
 import { AudioHours } from './audio-hours.ts';
+import { KeyEventLog } from './audit.ts';
 import { Admission } from './clips/admission.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { Authenticator } from './http/authenticator.ts';
@@ -111,6 +111,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     requests,
     blobs,
     logger,
+    storageLimit: settings.storageLimit,
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     eraseOldCopies:

@@ -12,7 +12,13 @@ test('an owner may hold as many bytes as are free, and gives them back', () => {
   const other = held.hold('ben');
   assert.ok(!other.resize(501));
   assert.ok(other.resize(500));
-  assert.deepEqual([...held.byOwner()], [['anna', 500], ['ben', 500]]);
+  assert.deepEqual(
+    [...held.byOwner()],
+    [
+      ['anna', 500],
+      ['ben', 500],
+    ],
+  );
   assert.ok(first.resize(10), 'fewer always fit');
   first.release();
   second.release();

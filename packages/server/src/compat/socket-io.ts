@@ -51,7 +51,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     for (const listener of otherListeners) listener.call(app.server, request, ...rest);
   });
   io.attach(app.server);
-  const keys = new SocketIoKeys(io.engine, app.connections);
+  const keys = new SocketIoKeys(io.engine, app.connections, MAX_MESSAGE_BYTES);
 
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };
@@ -59,7 +59,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         requireScope(caller, 'stream');
-        keys.markKnown(socket.conn);
+        keys.markKnown(socket.conn, () => streams.held.hold(caller.owner));
         await app.countRequest(caller);
         await services.audioHours.require(caller);
         const releaseSlot = streams.reserveSlot(caller);

@@ -19,7 +19,12 @@ interface OwnerUseOptions {
 }
 
 /** What each owner uses: in the store, the same in every process; and in this process. */
-export async function readOwnerUse({ ledger, streams, webhooks, held }: OwnerUseOptions): Promise<OwnerUseValue[]> {
+export async function readOwnerUse({
+  ledger,
+  streams,
+  webhooks,
+  held,
+}: OwnerUseOptions): Promise<OwnerUseValue[]> {
   const values: OwnerUseValue[] = [];
   for (const [owner, { open, queued, storage, audioSeconds }] of await ledger.use()) {
     const stored = { open, queued, storage_bytes: storage, audio_seconds: audioSeconds };

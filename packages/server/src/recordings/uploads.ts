@@ -7,9 +7,9 @@ import {
   plainEtag,
   type UploadStatus,
 } from '@undertone/contract';
+import type { HeldBytes } from '../held-bytes.ts';
 import { announcedBytes, type BodyLimits, type BodyTimeouts, bodyStream, receiveBody } from '../http/body.ts';
 import { receiveFormFile } from '../http/form-file.ts';
-import type { HeldBytes } from '../held-bytes.ts';
 import type { Metrics } from '../operators/metrics.ts';
 import { ProblemError, retryLater } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
@@ -124,7 +124,8 @@ export class Uploads {
     const incoming = recordingIn(body, limits);
     const buffer = held.hold(command.owner);
     // Before a byte is read.
-    if (!buffer.resize(Math.min(blobs.bufferBytes ?? 0, incoming.length ?? limits.maxBytes))) throw tooManyAtOnce();
+    if (!buffer.resize(Math.min(blobs.bufferBytes ?? 0, incoming.length ?? limits.maxBytes)))
+      throw tooManyAtOnce();
     try {
       return await this.#receive(command, body, incoming, limits);
     } finally {
@@ -185,7 +186,8 @@ export class Uploads {
 }
 
 function tooManyAtOnce(): ProblemError {
-  const detail = 'Too many recordings are arriving at the same time. Try again in 5 seconds, or upload in parts.';
+  const detail =
+    'Too many recordings are arriving at the same time. Try again in 5 seconds, or upload in parts.';
   return retryLater('overloaded', detail, 5);
 }
 

@@ -29,6 +29,8 @@ export interface BlobStore {
   eraseGroup(group: string): Promise<void>;
   /** The sweep. */
   groups(): Promise<string[]>;
+  /** The sweep, where clients upload straight to this store: bytes of every group. */
+  groupSizes?(): Promise<Map<string, number>>;
   /** The sweep. Everything that uses space, unfinished blobs included. */
   list(group: string): Promise<BlobInfo[]>;
   /** `/readyz`. Rejects when nothing can be written. */

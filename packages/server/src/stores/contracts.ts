@@ -124,6 +124,17 @@ export interface RequestWithUsage {
   readonly ownerHasKey: boolean;
 }
 
+/** An upload whose parts go straight to the blob store. */
+export interface ArrivedUpload {
+  readonly id: string;
+  readonly owner: string;
+  readonly bytes: number;
+  /** Of everything the owner has stored, this upload included. */
+  readonly ownerBytes: number;
+  /** Of the owner; null if it has none of its own. */
+  readonly storageLimit: number | null;
+}
+
 export type LimitExceeded =
   | { readonly added: false; readonly why: 'file_too_large' }
   | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
@@ -248,6 +259,11 @@ export interface RequestStore {
   expire(options?: { limit?: number }): Promise<boolean>;
   /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
+  /**
+   * The sweep, where clients upload straight to the blob store: bytes by request. They count towards the storage of the owner.
+   * Returns the requests that are still uploading.
+   */
+  noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]>;
   /** Metrics. */
   countByState(): Promise<Partial<Record<RequestState, number>>>;
   /** `/readyz`: writes. */

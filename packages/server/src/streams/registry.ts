@@ -27,7 +27,11 @@ export class Streams {
   }
 
   /** Reserves a slot until the returned function is called. Throws the problem when the key has no free slot. */
-  reserveSlot({ id, owner, limits: { streams: limit } }: Pick<Caller, 'id' | 'owner' | 'limits'>): () => void {
+  reserveSlot({
+    id,
+    owner,
+    limits: { streams: limit },
+  }: Pick<Caller, 'id' | 'owner' | 'limits'>): () => void {
     if (this.#stopping) throw retryLater('overloaded', 'This server is stopping. Try again in a second.', 1);
     const slots = this.#slots.get(id) ?? { owner, count: 0 };
     const used = slots.count;

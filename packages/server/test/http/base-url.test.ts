@@ -25,18 +25,32 @@ test('upload URLs never follow a Host that is not this machine', async () => {
     new Promise<string>((resolve, reject) => {
       const headers = { [API_KEY_HEADER]: service.key, host };
       request({ port, host: '127.0.0.1', method: 'POST', path: INITIATE, headers }, async (response) => {
-        const { presigned_urls } = JSON.parse(String(Buffer.concat(await response.toArray()))) as InitiateResult;
+        const { presigned_urls } = JSON.parse(
+          String(Buffer.concat(await response.toArray())),
+        ) as InitiateResult;
         resolve(new URL(presigned_urls[0]?.url ?? '').origin);
       })
         .on('error', reject)
         .end();
     });
   const own = `http://127.0.0.1:${port}`;
-  for (const host of ['evil.example', 'evil.example:80', '192.0.2.1', `x@127.0.0.1`, '127.0.0.1.evil.example']) {
+  for (const host of [
+    'evil.example',
+    'evil.example:80',
+    '192.0.2.1',
+    `x@127.0.0.1`,
+    '127.0.0.1.evil.example',
+  ]) {
     assert.equal(await origin(host), own, host);
   }
   const machine = hostname().toLowerCase();
-  for (const host of ['localhost:9000', '127.0.0.1:9000', '[::1]:9000', `${machine}:9000`, `${machine}.local:9000`]) {
+  for (const host of [
+    'localhost:9000',
+    '127.0.0.1:9000',
+    '[::1]:9000',
+    `${machine}:9000`,
+    `${machine}.local:9000`,
+  ]) {
     assert.equal(await origin(host), `http://${host}`, host);
   }
 });

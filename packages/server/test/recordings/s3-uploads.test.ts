@@ -122,6 +122,24 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
+  test('parts that arrive count towards the storage limit, and uploads far above it are erased', async () => {
+    const { key } = await service.stores.keys.create('greedy', {
+      owner: 'greedy',
+      limits: { storage: 500_000 },
+    });
+    const greedy = await AsynchClient.of(service, key);
+    const uploads = [await greedy.send(recording, 1), await greedy.send(recording, 1)];
+    await service.sweep.run();
+    await problemOf(await greedy.initiate({}), 'storage_limit');
+    assert.equal((await left()).length, 2, 'they may still be completed when there is room');
+    const { presigned_urls } = uploads[1] ?? { presigned_urls: [] };
+    assert.equal((await putPart(presigned_urls[0]?.url ?? '', Buffer.alloc(1_000_000))).status, 200);
+    await service.sweep.run();
+    assert.deepEqual(await left(), [uploads[0]?.request_id]);
+    assert.equal((await greedy.initiate({})).status, 200);
+    await greedy.delete(uploads[0]?.request_id ?? '');
+  });
+
   test('parts uploaded after the request was deleted are swept', async () => {
     const { presigned_urls, request_id } = await client.send(recording, 1);
     await client.delete(request_id);

@@ -345,7 +345,10 @@ describe('memory', () => {
     const { key } = await own.stores.keys.create('another');
     const begun = await Promise.all([StreamClient.open(own, PHONE), StreamClient.open(own, PHONE)]);
     for (const { socket } of begun) socket.send(Buffer.alloc(1.5 * MIB), { fin: false });
-    assert.deepEqual(await Promise.race(begun.map(({ closed }) => closed)), { code: 1013, reason: 'overloaded' });
+    assert.deepEqual(await Promise.race(begun.map(({ closed }) => closed)), {
+      code: 1013,
+      reason: 'overloaded',
+    });
     const other = new StreamClient(url, key, PHONE);
     await other.received(1);
     other.send(Buffer.alloc(MIB));

@@ -198,16 +198,20 @@ export class S3BlobStore implements BlobStore {
   }
 
   async groups(): Promise<string[]> {
+    return [...(await this.groupSizes()).keys()];
+  }
+
+  async groupSizes(): Promise<Map<string, number>> {
     const { prefix } = this.#options;
-    const found = new Set<string>();
+    const found = new Map<string, number>();
     // Objects, not common prefixes: some stores still list empty folders.
     for await (const { Contents = [] } of this.#pages(prefix)) {
-      for (const { Key = '' } of Contents) {
+      for (const { Key = '', Size = 0 } of Contents) {
         const [group = '', name] = Key.slice(prefix.length).split('/');
-        if (name !== undefined && isSafeName(group)) found.add(group);
+        if (name !== undefined && isSafeName(group)) found.set(group, (found.get(group) ?? 0) + Size);
       }
     }
-    return [...found];
+    return found;
   }
 
   async list(group: string): Promise<BlobInfo[]> {

@@ -40,8 +40,7 @@ const NO_HASH = Buffer.alloc(32);
 const KEYS =
   'SELECT keys.*, owners.limits AS owner_limits FROM keys LEFT JOIN owners ON owners.name = keys.owner';
 
-export const ACTIVE_KEY =
-  'keys.revoked_at IS NULL AND (keys.expires_at IS NULL OR keys.expires_at > :now)';
+export const ACTIVE_KEY = 'keys.revoked_at IS NULL AND (keys.expires_at IS NULL OR keys.expires_at > :now)';
 
 /** Between two batches. */
 const PAUSE_MS = 10;
@@ -132,7 +131,9 @@ export class SqlKeyStore implements KeyStore {
       const { id, owner } = found;
       await query('UPDATE keys SET revoked_at = :now WHERE id = :id', { id });
       // A key can be replaced by another of the same owner without losing anything.
-      const others = await query(`SELECT 1 FROM keys WHERE owner = :owner AND ${ACTIVE_KEY} LIMIT 1`, { owner });
+      const others = await query(`SELECT 1 FROM keys WHERE owner = :owner AND ${ACTIVE_KEY} LIMIT 1`, {
+        owner,
+      });
       const revoked = await recordOf(query, id);
       await noteChange(query, 'revoked', revoked);
       return { revoked, wasLast: others.length === 0 };

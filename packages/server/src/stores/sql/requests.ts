@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestState } from '@undertone/contract';
 import {
   type AddedPart,
+  type ArrivedUpload,
   type AsynchRequest,
   type Claim,
   type Completed,
@@ -144,10 +145,7 @@ export class SqlRequestStore implements RequestStore {
     return toVisibleRequest(row);
   }
 
-  async findWithUsage(
-    id: string,
-    number: number,
-  ): Promise<RequestWithUsage | null> {
+  async findWithUsage(id: string, number: number): Promise<RequestWithUsage | null> {
     type Row = VisibleRow & {
       request_bytes: number;
       owner_bytes: number;
@@ -197,7 +195,9 @@ export class SqlRequestStore implements RequestStore {
       );
       if (found === undefined) return null;
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-      const usage = { requestBytes: found.stored - found.freed, ownerBytes: found.used - found.freed };
+      // The sweep may have counted parts that are not recorded.
+      const freed = replacedNumber === undefined ? found.stored : found.freed;
+      const usage = { requestBytes: found.stored - freed, ownerBytes: found.used - freed };
       const exceeded = checkLimits(usage, bytes, limits);
       if (exceeded !== null) return exceeded;
       await query(`DELETE FROM parts WHERE request_id = :id ${replaced}`, values);
@@ -443,6 +443,33 @@ export class SqlRequestStore implements RequestStore {
       { ids },
     );
     return rows.map(({ id }) => id);
+  }
+
+  async noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]> {
+    const { isOneOf, elements, skipLocked } = this.#dialect;
+    // A whole recording in one call, which has a lease, passes our own checks.
+    const uploading = `${isOneOf('requests.id', 'ids')} AND state = 'uploading' AND lease_until IS NULL AND expires_at > :now`;
+    type Row = { id: string; owner: string; bytes: number; owner_bytes: number; owner_limits: string | null };
+    const rows = await this.#database.transaction(async (query) => {
+      const lock = `SELECT id FROM requests WHERE ${uploading} ${skipLocked('requests')}`;
+      const ids = (await query<{ id: string }>(lock, { ids: [...bytes.keys()] })).map(({ id }) => id);
+      await query(
+        `UPDATE requests SET stored_bytes = arrived.bytes
+         FROM (SELECT value ->> 0 AS id, CAST(value ->> 1 AS bigint) AS bytes FROM ${elements('bytes')} AS one) AS arrived
+         WHERE requests.id = arrived.id AND ${uploading} AND stored_bytes <> arrived.bytes`,
+        { ids, bytes: JSON.stringify([...bytes]) },
+      );
+      return query<Row>(
+        `SELECT id, owner, stored_bytes AS bytes, ${OWNER_BYTES} AS owner_bytes,
+           (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits
+         FROM requests WHERE ${uploading} ORDER BY created_at DESC, id`,
+        { ids },
+      );
+    });
+    return rows.map(({ owner_bytes: ownerBytes, owner_limits, ...upload }) => {
+      const { storage: storageLimit = null } = JSON.parse(owner_limits ?? '{}');
+      return { ...upload, ownerBytes, storageLimit };
+    });
   }
 
   async countByState(): Promise<Partial<Record<RequestState, number>>> {
