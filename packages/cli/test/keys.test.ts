@@ -31,14 +31,60 @@ test('a revoked key stays in the list and cannot be revoked twice', async (t) =>
   assert.deepEqual(record, {
     id,
     name: 'old one',
+    owner: 'old one',
     state: 'revoked',
     last_used_at: null,
     expires_at: null,
+    limits: {},
+    use: { queued: 0, open: 0, storage: 0, audio_hours: 0 },
   });
   assert.ok(revoked_at >= created_at);
   const again = await undertone(['keys', 'revoke', id], { env });
   assert.equal(again.code, 1);
   assert.match(again.stderr, new RegExp(`There is no active key with the ID or name "${id}"\\.`));
+});
+
+test('create takes an owner and limits, limits changes them, list shows them with the use of the owner', async (t) => {
+  const dataDir = await temporaryFolder(t);
+  const env = { SERVICE_DATA_DIR: dataDir };
+  const all = 'rate=600,streams=20,queued=50,open=100,storage=10GB,audio_hours=200';
+  assert.equal((await undertone(['keys', 'create', 'laptop', '--limits', all], { env })).code, 0);
+  const stores = await openStores({ dataDir }, { kind: 'local' });
+  await stores.ledger.addAudio(new Map([['laptop', 1_800]]));
+  const old = await stores.keys.create('from before there were owners');
+  await stores.close();
+
+  const second = await undertone(['keys', 'create', 'phone', '--owner', 'laptop'], { env });
+  assert.match(second.stderr, /It shares requests, webhooks and limits with "laptop"/);
+  await undertone(['keys', 'create', 'rotated', '--owner', old.record.id], { env });
+  const changed = await undertone(['keys', 'limits', 'laptop', 'rate=default,storage=5GB'], { env });
+  assert.match(changed.stdout, /streams=20,queued=50,open=100,storage=5GB,audio_hours=200\.$/m);
+
+  const { stdout } = await undertone(['keys', 'list', '--json'], { env });
+  const keys = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const [laptop, phone, rotated] = ['laptop', 'phone', 'rotated'].map((wanted) =>
+    keys.find(({ name }) => name === wanted),
+  );
+  const shared = { queued: 50, open: 100, storage: 5e9, audio_hours: 200 };
+  assert.deepEqual([laptop.owner, laptop.limits], ['laptop', { streams: 20, ...shared }]);
+  assert.deepEqual([phone.owner, phone.limits], ['laptop', shared]);
+  assert.equal(phone.use.audio_hours, 0.5);
+  assert.equal(rotated.owner, old.record.id, 'the requests of the old key');
+  const table = (await undertone(['keys', 'list'], { env })).stdout;
+  assert.match(
+    table,
+    /phone .* queued=50,open=100,storage=5GB,audio_hours=200 .*audio_hours=0\.5 .*active$/m,
+  );
+
+  for (const wrong of ['speed=1', 'rate=fast', 'storage', 'rate=-1']) {
+    const refused = await undertone(['keys', 'limits', 'laptop', wrong], { env });
+    assert.notEqual(refused.code, 0, wrong);
+    assert.match(refused.stderr, /rate, streams, queued|rate must be|storage must be/, wrong);
+  }
+  assert.equal((await undertone(['keys', 'limits', 'nobody', 'rate=1'], { env })).code, 1);
 });
 
 test('revoke accepts a name; if two keys have it, it lists their IDs', async (t) => {

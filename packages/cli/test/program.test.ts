@@ -68,7 +68,7 @@ test('bash completes commands, flags and their values, each for its own command'
       .toString()
       .trim();
   assert.equal(completed('undertone', 'ser'), 'serve');
-  assert.equal(completed('undertone', 'keys', ''), 'create list revoke --help');
+  assert.equal(completed('undertone', 'keys', ''), 'create limits list revoke --help');
   assert.equal(completed('undertone', 'keys', 'create', '--ex'), '--expires');
   assert.equal(completed('undertone', 'classify', '--model', '7'), '7emotions');
   assert.equal(completed('undertone', 'completion', 'z'), 'zsh');

@@ -27,6 +27,7 @@ export const ERRORS = {
   result_too_large: { status: 422, title: 'The result would be too large' },
   processing_failed: { status: 422, title: 'The recording could not be processed' },
   rate_limited: { status: 429, title: 'Too many requests with this key' },
+  quota_exceeded: { status: 429, title: 'A quota of this key is used up' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
   internal: { status: 500, title: 'Internal server error' },
   overloaded: { status: 503, title: 'The service is busy' },

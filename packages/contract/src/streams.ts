@@ -13,7 +13,7 @@ export const STREAM_CLOSE = {
   done: 1000,
   /** A message that is neither audio nor a known text. */
   badMessage: 1007,
-  /** The key was revoked or has expired. */
+  /** The key was revoked, has expired or has used up its hours of audio. */
   keyRefused: 1008,
   messageTooBig: 1009,
   internal: 1011,

@@ -79,7 +79,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
   // After the keys: without one, a path that exists is refused like any other.
   refuseOtherUpgrades(app);
   requireScopes(app);
-  limitRates(app, settings.rateLimit, makeBuckets);
+  limitRates(app, makeBuckets);
   await app.register(clipRoutes, services);
   await app.register(recordingRoutes, services);
   await app.register(streamRoutes, services);

@@ -6,15 +6,20 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp, buildOperationsApp } from './app.ts';
+import { AudioHours } from './audio-hours.ts';
+import { KeyEventLog } from './audit.ts';
 import { Admission } from './clips/admission.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { Authenticator } from './http/authenticator.ts';
+import { baseUrls } from './http/base-url.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
+import { readOwnerUse } from './operators/owner-use.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
-import { requireSharedRecordings, type Settings } from './settings.ts';
+import { defaultLimits, requireSharedRecordings, type Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
@@ -32,6 +37,9 @@ const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
 
 const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
 
+/** Memory for audio of streams that waits, and for recordings on their way to S3. Short recordings have their own. */
+const HELD_BYTES = 256 * 1024 * 1024;
+
 /** What the services are built from. Tests replace some of it. */
 export interface Dependencies {
   readonly settings: Settings;
@@ -42,6 +50,7 @@ export interface Dependencies {
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
+  readonly heldBytes?: number;
   readonly admissionLimits?: Partial<typeof ADMISSION_LIMITS>;
   readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
@@ -51,13 +60,14 @@ export interface Dependencies {
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = dependencies;
-  const { requests, keys, blobs, secrets, shared } = dependencies.stores;
+  const { requests, keys, ledger, blobs, secrets, shared } = dependencies.stores;
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchRequests(() => requests.countByState());
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
+    defaultLimits: defaultLimits(settings),
     logger,
     ...(now && { now }),
   });
@@ -69,6 +79,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
+  const audioHours = new AudioHours({ ledger, logger, ...(now && { now }) });
   const worker = new RecordingWorker({
     requests,
     blobs,
@@ -76,12 +87,14 @@ export function composeServices(dependencies: Dependencies): { services: Service
     metrics,
     logger,
     onFinished: () => webhooks.wake(),
+    onAudio: (owner, seconds) => audioHours.add(owner, seconds),
     jobs: settings.asynchJobs,
     ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });
+  const held = new HeldBytes(dependencies.heldBytes ?? HELD_BYTES);
   const streams = new Streams({
-    limit: settings.streamLimit,
     metrics,
+    held,
     times: dependencies.streamTimes ?? {},
   });
   const uploads = new Uploads({
@@ -90,6 +103,8 @@ export function composeServices(dependencies: Dependencies): { services: Service
     metrics,
     timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
+    held,
+    isEnvironmentOwner: (owner) => authenticator.isEnvironmentOwner(owner),
     onQueued: () => worker.wake(),
   });
   const sweep = new Sweep({
@@ -97,6 +112,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     blobs,
     logger,
     onUnprocessed: (requests) => metrics.expiredUnprocessed.inc(requests),
+    storageLimit: settings.storageLimit,
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     eraseOldCopies:
@@ -105,24 +121,30 @@ export function composeServices(dependencies: Dependencies): { services: Service
         : undefined,
     ...(now && { now }),
   });
+  const admission = new Admission({
+    ...ADMISSION_LIMITS,
+    ...dependencies.admissionLimits,
+    maxWork: settings.queueLimit + classifier.stats().threads,
+    expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
+  });
+  if (settings.metricsOwners) {
+    metrics.watchOwners(() => readOwnerUse({ ledger, streams, webhooks, held: [admission.held, held] }));
+  }
   const services: Services = {
     settings,
     logger,
     metrics,
     classifier,
-    admission: new Admission({
-      ...ADMISSION_LIMITS,
-      ...dependencies.admissionLimits,
-      maxWork: settings.queueLimit + classifier.stats().threads,
-      expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
-    }),
+    admission,
     authenticator,
     tokens: new Tokens({ authenticator, secret: secrets.derive('tokens'), ...(now && { now }) }),
-    makeBuckets: shared?.makeBuckets ?? ((_, perMinute) => new TokenBuckets(perMinute)),
+    audioHours,
+    makeBuckets: shared?.makeBuckets ?? (() => new TokenBuckets()),
     requests,
     blobs,
     secrets,
     uploads,
+    baseUrlOf: baseUrls(settings, logger),
     worker,
     streams,
     webhooks,
@@ -183,6 +205,9 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     stopping: stopping.signal,
   });
   opened.defer(() => services.authenticator.close());
+  opened.defer(() => services.audioHours.close());
+  const keyEvents = new KeyEventLog({ keys: stores.keys, logger });
+  opened.defer(() => keyEvents.close());
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });

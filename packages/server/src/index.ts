@@ -4,5 +4,6 @@ export { createLogger, main } from './main.ts';
 export { toResult } from './prediction.ts';
 export type { Services } from './services.ts';
 export { readSettings, SETTINGS, type Settings, SettingsError } from './settings.ts';
-export type { KeyRecord, KeyStore } from './stores/contracts.ts';
+export type { ChangedKey, KeyRecord, OwnerUse } from './stores/contracts.ts';
 export { DATABASE_FILE, openS3, openStores, type Stores } from './stores/index.ts';
+export type { KeyLimits, LimitChanges } from './stores/key-limits.ts';

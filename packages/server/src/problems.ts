@@ -1,7 +1,7 @@
 import { AudioError, DecoderDiedError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
 import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
-import { StoreUnavailableError } from './stores/errors.ts';
+import { QuotaExceededError, StoreUnavailableError } from './stores/errors.ts';
 
 type Figures = Record<string, unknown>;
 
@@ -48,17 +48,44 @@ export class ProblemError extends Error {
 
 /** With a `Retry-After` header, and the same figure in the body. */
 export function retryLater(
-  code: 'overloaded' | 'rate_limited',
+  code: 'overloaded' | 'rate_limited' | 'quota_exceeded',
   detail: string,
   seconds: number,
-  cause?: unknown,
+  { cause, figures }: Pick<ProblemOptions, 'cause' | 'figures'> = {},
 ): ProblemError {
   const whole = Math.max(1, Math.ceil(seconds));
   return new ProblemError(code, detail, {
-    figures: { retry_after_seconds: whole },
+    figures: { ...figures, retry_after_seconds: whole },
     headers: { 'retry-after': String(whole) },
     cause,
   });
+}
+
+/** Nothing more can be stored. */
+export function storageLimit(limit: number, used: number): ProblemError {
+  const detail = `${used} of ${limit} bytes are stored or arriving. Delete requests, or wait until recordings are processed.`;
+  return new ProblemError('storage_limit', detail, {
+    figures: { limit, used, limit_bytes: limit, used_bytes: used },
+  });
+}
+
+/** How to get below a quota, and whether waiting helps. */
+const QUOTAS = {
+  open: { what: 'unfinished uploads', next: 'Complete or delete some of them first.' },
+  queued: {
+    what: 'recordings waiting for a worker',
+    next: 'Try again when some are processed.',
+    seconds: 10,
+  },
+};
+
+function quotaExceeded({ quota, limit, used }: QuotaExceededError): ProblemError {
+  if (quota === 'storage') return storageLimit(limit, used);
+  const { what, next, seconds } = { seconds: undefined, ...QUOTAS[quota] };
+  const detail = `You have ${used} ${what}, and ${limit} are allowed. ${next}`;
+  const figures = { limit, used };
+  if (seconds === undefined) return new ProblemError('quota_exceeded', detail, { figures });
+  return retryLater('quota_exceeded', detail, seconds, { figures });
 }
 
 export function unknownModel(models: readonly string[]): ProblemError {
@@ -78,15 +105,18 @@ export function asProblem(error: unknown): ProblemError {
     return retryLater('overloaded', error.message, error.retryAfterSeconds);
   }
   if (error instanceof NoThreadsError) {
-    return retryLater('overloaded', 'No inference thread is running. Try again in 5 seconds.', 5, error);
+    return retryLater('overloaded', 'No inference thread is running. Try again in 5 seconds.', 5, {
+      cause: error,
+    });
   }
   if (error instanceof ClosedError)
     return retryLater('overloaded', 'The server is shutting down. Try again in 1 second.', 1);
   if (error instanceof StoreUnavailableError) {
     // Temporary: clients retry a 503 but give up on a 500.
     const detail = `The store is unavailable: ${error.reason}. No acknowledged data is lost. Try again later.`;
-    return retryLater('overloaded', detail, 5, error);
+    return retryLater('overloaded', detail, 5, { cause: error });
   }
+  if (error instanceof QuotaExceededError) return quotaExceeded(error);
   return asFrameworkProblem(error) ?? internal(error);
 }
 

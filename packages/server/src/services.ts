@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Classifier } from '@undertone/classifier';
 import type { FastifyBaseLogger } from 'fastify';
+import type { AudioHours } from './audio-hours.ts';
 import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
+import type { BaseUrlOf } from './http/base-url.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { ConnectionLimits } from './http/connections.ts';
 import type { Metrics } from './operators/metrics.ts';
@@ -29,11 +31,13 @@ export interface Services {
   readonly admission: Admission;
   readonly authenticator: Authenticator;
   readonly tokens: Tokens;
+  readonly audioHours: AudioHours;
   readonly makeBuckets: MakeBuckets;
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly secrets: Secrets;
   readonly uploads: Uploads;
+  readonly baseUrlOf: BaseUrlOf;
   readonly worker: RecordingWorker;
   readonly streams: Streams;
   readonly webhooks: Webhooks;

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
+import type { KeyLimits } from './stores/key-limits.ts';
 
 interface Setting<T> {
   readonly env: string;
@@ -43,6 +44,12 @@ export const SETTINGS = {
     '0',
     'Port of /metrics, /readyz and /healthz alone; 0 serves them with everything else',
     integer(0, 65_535),
+  ),
+  metricsOwners: setting(
+    'SERVICE_METRICS_OWNERS',
+    'false',
+    'true shows the use of each owner of keys in /metrics, by name',
+    trueOrFalse,
   ),
   publicUrl: setting(
     'SERVICE_PUBLIC_URL',
@@ -85,8 +92,26 @@ export const SETTINGS = {
   storageLimit: setting(
     'SERVICE_STORAGE_LIMIT',
     String(10 * 1024 ** 3),
-    'Bytes of recordings that one key may store; units such as 10GiB work too',
+    'Bytes of recordings that one owner of keys may store, those still arriving included; units such as 10GiB work too; 0 is no limit',
     byteCount,
+  ),
+  queuedLimit: setting(
+    'SERVICE_QUEUED_LIMIT',
+    '1000',
+    'Long recordings that may wait for a worker, for each owner of keys; 0 is no limit',
+    integer(0, 1_000_000),
+  ),
+  openLimit: setting(
+    'SERVICE_OPEN_LIMIT',
+    '1000',
+    'Unfinished uploads for each owner of keys; 0 is no limit',
+    integer(0, 1_000_000),
+  ),
+  audioHoursLimit: setting(
+    'SERVICE_AUDIO_HOURS_LIMIT',
+    '0',
+    'Hours of audio in 24 hours for each owner of keys; 0 is no limit',
+    integer(0, 1_000_000),
   ),
   rateLimit: setting(
     'SERVICE_RATE_LIMIT',
@@ -184,6 +209,18 @@ export const SETTINGS = {
 };
 
 export type Settings = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['parse']> };
+
+/** The limits of a key that names none. */
+export function defaultLimits(settings: Settings): KeyLimits {
+  return {
+    rate: settings.rateLimit,
+    streams: settings.streamLimit,
+    queued: settings.queuedLimit,
+    open: settings.openLimit,
+    storage: settings.storageLimit,
+    audio_hours: settings.audioHoursLimit,
+  };
+}
 
 /** Lists every invalid value, not only the first. */
 export class SettingsError extends Error {
@@ -317,7 +354,7 @@ function weightsName(value: string): string {
   return value;
 }
 
-function byteCount(value: string): number {
+export function byteCount(value: string): number {
   const match = /^(\d{1,15})\s*([KMGT]?)(i?)B?$/i.exec(value);
   if (match === null) throw new Error('a number of bytes, such as 10737418240 or 10GiB');
   const [, digits, unit = '', binary] = match;

@@ -18,7 +18,8 @@ import { problemOf } from '@undertone/testing/problem';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { longWav, wav } from '@undertone/testing/wav';
 import { Authenticator } from '../src/http/authenticator.ts';
-import { createLogger, DATABASE_FILE } from '../src/index.ts';
+import { createLogger, DATABASE_FILE, readSettings } from '../src/index.ts';
+import { defaultLimits } from '../src/settings.ts';
 import type { KeyLookup } from '../src/stores/contracts.ts';
 import { StoreUnavailableError } from '../src/stores/errors.ts';
 
@@ -171,7 +172,9 @@ describe('while the data folder’s disk is full', () => {
 });
 
 describe('while the key store is unavailable', () => {
-  const answers: { now: KeyLookup | Error } = { now: { state: 'active', id: 'k1', name: 'laptop' } };
+  const answers: { now: KeyLookup | Error } = {
+    now: { state: 'active', id: 'k1', name: 'laptop', owner: 'k1', limits: {} },
+  };
   const lookUp = async () => {
     if (answers.now instanceof Error) throw answers.now;
     return answers.now;
@@ -184,6 +187,7 @@ describe('while the key store is unavailable', () => {
   const authenticator = new Authenticator({
     keys: keys as never,
     environmentKey: '',
+    defaultLimits: defaultLimits(readSettings({})),
     logger: createLogger('silent'),
     monotonicMs: () => clock.ms,
   });

@@ -108,6 +108,7 @@ export async function testApp(env: Record<string, string> = {}, options: TestOpt
     await services.webhooks.stop();
     await sweep.stop();
     await services.authenticator.close();
+    await services.audioHours.close();
     metrics.close();
     await stores.close();
   });

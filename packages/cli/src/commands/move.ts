@@ -22,7 +22,7 @@ export function addMove(program: Command): void {
     .command('move')
     .summary('copy keys and results from the data folder to PostgreSQL')
     .description(
-      'Copies keys and unexpired results from the data folder to the database in SERVICE_DATABASE_URL.',
+      'Copies keys with their owners and limits, unexpired results and webhooks still to be sent from the data folder to the database in SERVICE_DATABASE_URL.',
     )
     .addOption(settingFlag('dataDir'))
     .addHelpText('after', MORE)
@@ -37,8 +37,18 @@ export function addMove(program: Command): void {
       }
       const { moveToPostgres } = await import('@undertone/server/stores/postgres/move');
       try {
-        const { keys, requests, unfinished } = await moveToPostgres({ dataDir, url });
-        process.stdout.write(`Copied ${countOf(keys, 'key')} and ${countOf(requests, 'past request')}.\n`);
+        const { keys, requests, webhooks, unfinished, otherSecret } = await moveToPostgres({ dataDir, url });
+        const copied = [
+          countOf(keys, 'key'),
+          countOf(requests, 'past request'),
+          countOf(webhooks, 'unsent webhook'),
+        ];
+        process.stdout.write(`Copied ${copied.slice(0, 2).join(', ')} and ${copied[2]}.\n`);
+        if (otherSecret) {
+          process.stderr.write(
+            'The database already has another signing secret: receivers of webhooks need their secret again, and open upload URLs no longer hold.\n',
+          );
+        }
         if (unfinished > 0) {
           process.stderr.write(
             `${countOf(unfinished, 'recording')} not copied, because not finished. Let the server finish, then run this again.\n`,

@@ -28,6 +28,8 @@ export const Problem = Type.Object(
     actual_duration_seconds: Type.Optional(
       Type.Number({ description: 'For older clients: `actual_seconds`.' }),
     ),
+    limit: Type.Optional(Type.Number({ description: 'The limit that was reached.' })),
+    used: Type.Optional(Type.Number({ description: 'How much of it is used.' })),
     limit_bytes: Type.Optional(Type.Integer()),
     used_bytes: Type.Optional(Type.Integer()),
     min_sample_rate: Type.Optional(Type.Number()),

@@ -74,6 +74,7 @@ const RESPONSES = {
     'audio_too_long',
     'sample_rate_too_low',
     'sample_rate_too_high',
+    'quota_exceeded',
     ...KEY_PROBLEMS,
   ),
 };

@@ -36,8 +36,10 @@ export function addClipRoute(app: TypedApp, url: string, operation: Operation, s
           'Short recordings are always mixed down to one channel. The asynch interface takes channels=separate.',
         );
       }
+      const { caller } = request;
+      if (caller !== null) await services.audioHours.require(caller);
       const body = clipBody(request.raw);
-      return services.admission.run(request.caller?.id ?? '', body.announced, (reservation) =>
+      return services.admission.run(caller?.owner ?? '', body.announced, (reservation) =>
         classify(request as FastifyRequest, reply, body, reservation, services),
       );
     },
@@ -49,7 +51,7 @@ async function classify(
   reply: FastifyReply,
   body: ClipBody,
   reservation: Reservation,
-  { classifier, metrics, bodyTimeouts }: Services,
+  { classifier, metrics, audioHours, bodyTimeouts }: Services,
 ) {
   const { details = false, model = DEFAULT_MODEL } = request.query as Query;
   const start = performance.now();
@@ -66,6 +68,7 @@ async function classify(
     total: performance.now() - start,
   };
   metrics.observeClip(stages, prediction.seconds);
+  if (request.caller !== null) audioHours.add(request.caller.owner, prediction.seconds);
   reply.headers({
     'server-timing': Object.entries(stages)
       .map(([stage, ms]) => `${stage};dur=${ms.toFixed(1)}`)

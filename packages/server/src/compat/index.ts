@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { ASYNCH_LIMITS, ASYNCH_PATHS, PATHS, type RateLimitStatus as RateLimits } from '@undertone/contract';
 import { RateLimitStatus, StatusQuery, StatusResult } from '@undertone/contract/schemas';
 import { addClipRoute } from '../clips/routes.ts';
+import { callerOf } from '../http/auth.ts';
 import type { ProblemError } from '../problems.ts';
 import {
   addCompleteRoute,
@@ -13,6 +14,7 @@ import {
   REQUEST_PARAMS,
 } from '../recordings/routes.ts';
 import type { Services } from '../services.ts';
+import type { Caller } from '../stores/contracts.ts';
 import {
   CLASSIFY_CLIP_SHORT,
   COMPLETE_EMOTION,
@@ -61,7 +63,7 @@ const secondGeneration: FastifyPluginAsyncTypebox<Services> = async (app, servic
   );
 
   app.get(`${PATHS.rateLimit}/status`, RATE_LIMIT_STATUS, async (request, reply) =>
-    readRateLimit(services, ownerOf(request), Number(reply.getHeader('ratelimit-remaining') ?? 0)),
+    readRateLimit(services, callerOf(request), Number(reply.getHeader('ratelimit-remaining') ?? 0)),
   );
 
   app.get(`${PATHS.rateLimit}/health`, RATE_LIMIT_HEALTH, async () => ({
@@ -84,22 +86,22 @@ const BYTES_IN_MB = 1024 * 1024;
 /** `remaining`: the value that this request got in its own `ratelimit-remaining` header. */
 function readRateLimit(
   { settings, classifier, streams }: Services,
-  owner: string,
+  { id, limits }: Caller,
   remaining: number,
 ): RateLimits {
-  const { rateLimit, streamLimit, queueLimit } = settings;
+  const { rate, streams: streamLimit } = limits;
   return {
     policy_name: 'default',
     limits: {
-      requests_per_minute: rateLimit || null,
+      requests_per_minute: rate || null,
       max_audio_size_mb: ASYNCH_LIMITS.maxFileBytes / BYTES_IN_MB,
       max_audio_duration_seconds: ASYNCH_LIMITS.maxSeconds,
-      max_concurrent_requests: queueLimit + classifier.stats().threads,
+      max_concurrent_requests: settings.queueLimit + classifier.stats().threads,
       max_concurrent_streams: streamLimit || null,
     },
     current_usage: {
-      requests_per_minute: rateLimit > 0 ? rateLimit - remaining : null,
-      concurrent_streams: streams.count(owner),
+      requests_per_minute: rate > 0 ? rate - remaining : null,
+      concurrent_streams: streams.count(id),
     },
   };
 }

@@ -2,11 +2,14 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller, KeyLookup, KeyStore } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
+import type { KeyLimits } from '../stores/key-limits.ts';
 
 interface AuthenticatorOptions {
   readonly keys: KeyStore;
   /** From SERVICE_API_KEY; empty if unset. */
   readonly environmentKey: string;
+  /** For what a key does not name. */
+  readonly defaultLimits: KeyLimits;
   readonly logger: FastifyBaseLogger;
   /** A clock that is never set: otherwise a step back would keep revoked keys in the cache. */
   readonly monotonicMs?: () => number;
@@ -30,14 +33,22 @@ const MAX_CACHED = 10_000;
 export class Authenticator {
   readonly #keys: KeyStore;
   readonly #environmentHash: Buffer | null;
+  readonly #defaultLimits: KeyLimits;
   readonly #logger: FastifyBaseLogger;
   readonly #monotonicMs: () => number;
   readonly #cache = new Map<string, CachedLookup>();
   readonly #uses = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor({ keys, environmentKey, logger, monotonicMs = () => performance.now() }: AuthenticatorOptions) {
+  constructor({
+    keys,
+    environmentKey,
+    defaultLimits,
+    logger,
+    monotonicMs = () => performance.now(),
+  }: AuthenticatorOptions) {
     this.#keys = keys;
+    this.#defaultLimits = defaultLimits;
     this.#environmentHash = environmentKey === '' ? null : hashOf(environmentKey);
     this.#logger = logger;
     this.#monotonicMs = monotonicMs;
@@ -54,9 +65,13 @@ export class Authenticator {
 
   /** The same for a token, which carries the id of its key instead of the key. */
   async authenticateId(id: string): Promise<Caller | null> {
-    const environment = this.#environmentHash && environmentCaller(this.#environmentHash);
+    const environment = this.#environmentHash && this.#environmentCaller(this.#environmentHash);
     if (environment?.id === id) return environment;
     return this.#cached(`id ${id}`, async () => this.#callerOf(await this.#keys.lookUpId(id), null));
+  }
+
+  isEnvironmentOwner(owner: string): boolean {
+    return this.#environmentHash !== null && this.#environmentCaller(this.#environmentHash).owner === owner;
   }
 
   async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
@@ -96,20 +111,24 @@ export class Authenticator {
 
   /** If SERVICE_API_KEY is also a stored key, it is that key: same owner, same expiry. */
   #callerOf(lookup: KeyLookup, hash: Buffer | null): Caller | null {
-    if (lookup.state === 'active') return { id: lookup.id, name: lookup.name, logId: lookup.id };
+    if (lookup.state === 'active') {
+      const { id, name, owner } = lookup;
+      return { id, name, owner, logId: id, limits: { ...this.#defaultLimits, ...lookup.limits } };
+    }
     if (lookup.state !== 'unknown' || hash === null || this.#environmentHash === null) return null;
-    return timingSafeEqual(hash, this.#environmentHash) ? environmentCaller(hash) : null;
+    return timingSafeEqual(hash, this.#environmentHash) ? this.#environmentCaller(hash) : null;
+  }
+
+  /** The owner is derived from the key: another key in the same variable does not own its requests. */
+  #environmentCaller(hash: Buffer): Caller {
+    const id = `env_${hash.toString('hex', 0, 6)}`;
+    return { id, name: 'SERVICE_API_KEY', owner: id, logId: 'env', limits: this.#defaultLimits };
   }
 
   #used(caller: Caller | null): Caller | null {
     if (caller !== null && caller.logId !== 'env') this.#uses.set(caller.id, Date.now());
     return caller;
   }
-}
-
-/** The owner is derived from the key: another key in the same variable does not own its requests. */
-function environmentCaller(hash: Buffer): Caller {
-  return { id: `env_${hash.toString('hex', 0, 6)}`, name: 'SERVICE_API_KEY', logId: 'env' };
 }
 
 function hashOf(key: string): Buffer {

@@ -50,7 +50,14 @@ export const INITIATE: Operation = {
     headers: IDEMPOTENCY_HEADERS,
     response: {
       200: json(InitiateResult, 'The URLs of the parts'),
-      ...problems('bad_request', 'unknown_model', 'conflict', ...KEY_PROBLEMS),
+      ...problems(
+        'bad_request',
+        'unknown_model',
+        'conflict',
+        'storage_limit',
+        'quota_exceeded',
+        ...KEY_PROBLEMS,
+      ),
     },
   },
 };
@@ -143,6 +150,7 @@ export const SEND: Operation = {
         'file_too_large',
         'storage_limit',
         'unsupported_media_type',
+        'quota_exceeded',
         ...KEY_PROBLEMS,
       ),
     },
@@ -190,7 +198,7 @@ export const COMPLETE: Operation = {
       'Lists every part with its ETag and queues the recording. If parts are missing or wrong, the error lists them and the upload stays open. Safe to retry.',
     response: {
       200: json(CompleteResult, 'The upload is complete'),
-      ...problems('bad_request', 'not_found', 'gone', ...KEY_PROBLEMS),
+      ...problems('bad_request', 'not_found', 'gone', 'quota_exceeded', ...KEY_PROBLEMS),
     },
   },
 };

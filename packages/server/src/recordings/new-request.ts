@@ -8,10 +8,12 @@ import {
 } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
 import type { AsynchRequest, Idempotency, NewRequest, RequestStore } from '../stores/contracts.ts';
+import type { KeyLimits } from '../stores/key-limits.ts';
 
 /** What a call says about the request it creates. */
 export interface CreateCommand {
   readonly owner: string;
+  readonly limits: KeyLimits;
   readonly method: string;
   readonly query: SendQuery & { readonly part_count?: number };
   /** As the client sent it. */
@@ -30,7 +32,10 @@ export async function createRequest(
   requests: RequestStore,
   command: CreateCommand,
 ): Promise<{ request: AsynchRequest; isNew: boolean }> {
-  const { owner, query, uploadLeaseMs } = command;
+  const { owner, limits, query, uploadLeaseMs } = command;
+  const { open, storage } = limits;
+  // By parts, the queue counts when the upload is complete.
+  const quota = { open, storage, queued: uploadLeaseMs === undefined ? 0 : limits.queued };
   const request: NewRequest = {
     id: randomUUID(),
     owner,
@@ -44,8 +49,8 @@ export async function createRequest(
     ...(uploadLeaseMs !== undefined && { uploadLeaseMs }),
   };
   const idempotency = idempotencyOf(command);
-  if (idempotency === null) return { request: await requests.create(request), isNew: true };
-  const created = await requests.createOnce(request, idempotency);
+  if (idempotency === null) return { request: await requests.create(request, quota), isNew: true };
+  const created = await requests.createOnce(request, idempotency, quota);
   if ('request' in created) return created;
   if (created.inUse === 'other_query') {
     throw new ProblemError(

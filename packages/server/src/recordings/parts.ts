@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
-import { ProblemError } from '../problems.ts';
+import { ProblemError, storageLimit } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
 import {
   type Completed,
@@ -9,17 +9,13 @@ import {
   type LimitExceeded,
   type Part,
   type RequestStore,
+  type RequestWithUsage,
   type StorageLimits,
-  type StorageUsage,
 } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
+import type { KeyLimits } from '../stores/key-limits.ts';
+import { type Arrival, Arrivals } from './arrivals.ts';
 import { notFound, requireUploading } from './requests.ts';
-
-/** A part that is arriving now. */
-interface Arrival {
-  readonly replaced: AbortController;
-  bytes: number;
-}
 
 /** A part whose bytes have not been read yet. */
 export interface Incoming {
@@ -32,20 +28,19 @@ interface ReceiverOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly metrics: Metrics;
-  /** Bytes that one key may have stored. */
+  /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
   readonly storageLimit: number;
+  /** The owner of SERVICE_API_KEY, which no store knows. */
+  readonly isEnvironmentOwner: (owner: string) => boolean;
 }
 
 /** Receives parts within the storage limits and records them once they are safely stored. */
 export class PartReceiver {
   readonly #options: ReceiverOptions;
-  readonly #limits: StorageLimits;
-  /** By request and part number: the limits also count bytes that are not recorded yet, once for each part. */
-  readonly #arriving = new Map<string, Map<number, Arrival>>();
+  readonly #arrivals = new Arrivals();
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
-    this.#limits = { maxRequestBytes: ASYNCH_LIMITS.maxFileBytes, maxOwnerBytes: options.storageLimit };
   }
 
   /** Streams a part to its blob, hashing and counting on the way, then records it. Two store calls. */
@@ -56,26 +51,28 @@ export class PartReceiver {
     expectedMd5: string | null = null,
   ): Promise<WrittenBlob> {
     const { requests, blobs, metrics } = this.#options;
-    const found = await requests.findWithUsage(requestId, number);
-    if (found === null) throw notFound();
-    requireUploading(found.request);
+    const found = await this.#find(requestId, number);
+    const limits = storageLimits(found.storageLimit ?? this.#options.storageLimit);
     const blob = `${number}-${randomUUID()}`;
-    const arrival = this.#begin(requestId, number);
+    const { length } = incoming;
+    // An announced length is reserved at once.
+    const arrival = this.#arrivals.begin(found.request, number, length ?? 0);
     const { signal } = arrival.replaced;
     let isRecording = false;
     try {
-      const { length } = incoming;
-      this.#requireQuota(found.usage, length ?? 0);
-      const counted = this.#counted(incoming.open(signal), arrival, requestId, found.usage);
+      const requireQuota = this.#quotaOf(arrival, found, limits);
+      await requireQuota();
+      const counted = this.#counted(incoming.open(signal), arrival, requireQuota);
       const written = await blobs.write(requestId, blob, counted, { length, signal });
       checkPart(written, expectedMd5);
       isRecording = true;
-      const answer = await requests.addPart(requestId, { number, blob, ...written }, this.#limits);
+      const answer = await requests.addPart(requestId, { number, blob, ...written }, limits);
       if (!answer.added) {
-        if (answer.why !== 'not_uploading') throw this.#limitProblem(answer);
+        if (answer.why !== 'not_uploading') throw limitProblem(answer, limits);
         requireUploading(answer.request);
-      } else if (answer.replaced !== null) {
-        await blobs.erase(requestId, answer.replaced).catch(() => undefined);
+      } else {
+        this.#arrivals.record(arrival);
+        if (answer.replaced !== null) await blobs.erase(requestId, answer.replaced).catch(() => undefined);
       }
       metrics.partBytes.inc(written.bytes);
       return written;
@@ -89,7 +86,7 @@ export class PartReceiver {
       if (!isRecording && !(error instanceof ProblemError)) requireUploading(await requests.find(requestId));
       throw error;
     } finally {
-      this.#end(requestId, number, arrival);
+      this.#arrivals.end(arrival);
     }
   }
 
@@ -98,59 +95,74 @@ export class PartReceiver {
     requestId: string,
     etags: ReadonlyMap<number, string>,
     arrived: readonly Part[] | undefined,
+    { storage, queued }: Pick<KeyLimits, 'storage' | 'queued'>,
   ): Promise<Exclude<Completed, LimitExceeded>> {
     const { requests, metrics } = this.#options;
-    const parts = arrived && { parts: arrived, limits: this.#limits };
-    const answer = await requests.complete(requestId, etags, parts);
-    if ('why' in answer) throw this.#limitProblem(answer);
+    const limits = storageLimits(storage);
+    const parts = arrived && { parts: arrived, limits };
+    const answer = await requests.complete(requestId, etags, parts, queued);
+    if ('why' in answer) throw limitProblem(answer, limits);
     if (arrived && (answer.queued || answer.request?.state === 'uploading')) {
       metrics.partBytes.inc(arrived.reduce((sum, { bytes }) => sum + bytes, 0));
     }
     return answer;
   }
 
-  /** If a part is sent again while its first attempt hangs, the newer one wins, and only it is counted. */
-  #begin(requestId: string, number: number): Arrival {
-    const parts = this.#arriving.get(requestId) ?? new Map<number, Arrival>();
-    parts
-      .get(number)
-      ?.replaced.abort(new ProblemError('conflict', 'This part was sent again; the newer one is kept.'));
-    const arrival: Arrival = { replaced: new AbortController(), bytes: 0 };
-    this.#arriving.set(requestId, parts.set(number, arrival));
-    return arrival;
+  async #find(requestId: string, number: number): Promise<RequestWithUsage> {
+    const found = await this.#options.requests.findWithUsage(requestId, number);
+    if (found === null) throw notFound();
+    requireUploading(found.request);
+    if (!found.ownerHasKey && !this.#options.isEnvironmentOwner(found.request.owner)) {
+      throw new ProblemError('forbidden', 'The API key of this upload was revoked or has expired.');
+    }
+    return found;
   }
 
-  #end(requestId: string, number: number, arrival: Arrival): void {
-    const parts = this.#arriving.get(requestId);
-    if (parts?.get(number) !== arrival) return;
-    parts.delete(number);
-    if (parts.size === 0) this.#arriving.delete(requestId);
+  /** Throws the problem when this part, with all others that are arriving, would pass the limits. */
+  #quotaOf(arrival: Arrival, found: RequestWithUsage, limits: StorageLimits): () => Promise<void> {
+    let { usage } = found;
+    let recorded = this.#arrivals.recorded(arrival);
+    const exceeded = () => {
+      const others = this.#arrivals.others(arrival, recorded);
+      const requestBytes = usage.requestBytes + others.requestBytes;
+      return checkLimits(
+        { requestBytes, ownerBytes: usage.ownerBytes + others.ownerBytes },
+        arrival.bytes,
+        limits,
+      );
+    };
+    return async () => {
+      if (exceeded() === null) return;
+      // Something may have been erased since.
+      ({ usage } = await this.#find(arrival.request.id, arrival.number));
+      recorded = this.#arrivals.recorded(arrival);
+      const answer = exceeded();
+      if (answer !== null) throw limitProblem(answer, limits);
+    };
   }
 
-  #requireQuota(usage: StorageUsage, arrivingBytes: number): void {
-    const exceeded = checkLimits(usage, arrivingBytes, this.#limits);
-    if (exceeded !== null) throw this.#limitProblem(exceeded);
-  }
-
-  async *#counted(
-    bytes: AsyncIterable<Uint8Array>,
-    arrival: Arrival,
-    requestId: string,
-    usage: StorageUsage,
-  ) {
+  async *#counted(bytes: AsyncIterable<Uint8Array>, arrival: Arrival, requireQuota: () => Promise<void>) {
+    let received = 0;
     for await (const chunk of bytes) {
-      arrival.bytes += chunk.length;
-      const arriving = [...(this.#arriving.get(requestId)?.values() ?? [])];
-      const arrivingBytes = arriving.reduce((sum, { bytes }) => sum + bytes, 0);
-      this.#requireQuota(usage, arrivingBytes);
+      received += chunk.length;
+      if (received > arrival.bytes) {
+        this.#arrivals.grow(arrival, received - arrival.bytes);
+        await requireQuota();
+      }
       yield chunk;
     }
   }
+}
 
-  #limitProblem(answer: LimitExceeded): ProblemError {
-    if (answer.why === 'file_too_large') return fileTooLarge();
-    return storageLimit(this.#limits.maxOwnerBytes, answer.usedBytes);
-  }
+function storageLimits(storage: number): StorageLimits {
+  return {
+    maxRequestBytes: ASYNCH_LIMITS.maxFileBytes,
+    maxOwnerBytes: storage === 0 ? Number.MAX_SAFE_INTEGER : storage,
+  };
+}
+
+function limitProblem(answer: LimitExceeded, { maxOwnerBytes }: StorageLimits): ProblemError {
+  return answer.why === 'file_too_large' ? fileTooLarge() : storageLimit(maxOwnerBytes, answer.usedBytes);
 }
 
 function checkPart({ bytes, etag }: WrittenBlob, expectedMd5: string | null): void {
@@ -168,9 +180,4 @@ function fileTooLarge(): ProblemError {
   return new ProblemError('file_too_large', `All parts together may have ${max_bytes} bytes (1 GiB).`, {
     figures: { max_bytes },
   });
-}
-
-function storageLimit(limit_bytes: number, used_bytes: number): ProblemError {
-  const detail = `This key has ${used_bytes} of ${limit_bytes} bytes stored. Delete requests, or wait until recordings are processed.`;
-  return new ProblemError('storage_limit', detail, { figures: { limit_bytes, used_bytes } });
 }

@@ -4,7 +4,7 @@ import type { AsynchRequest, Outcome, RequestStore, ResultForm } from '../stores
 import { answerOf } from './result.ts';
 import { LAST_CHUNK } from './time-line.ts';
 
-/** Another key's request is a 404. */
+/** Another owner's request is a 404. */
 export async function ownRequest(requests: RequestStore, id: string, owner: string): Promise<AsynchRequest> {
   const request = await requests.find(id.toLowerCase());
   return requireLiving(request?.owner === owner ? request : null);

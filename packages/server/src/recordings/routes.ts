@@ -11,6 +11,8 @@ import {
 } from '@undertone/contract/schemas';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { audit, shownOwner } from '../audit.ts';
+import { callerOf } from '../http/auth.ts';
 import { leaveBodiesUnread } from '../http/body.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { requireModel } from '../prediction.ts';
@@ -53,7 +55,7 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     { ...RESUME, schema: { ...RESUME.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      const baseUrl = baseUrlOf(request as FastifyRequest, services);
+      const baseUrl = services.baseUrlOf(request as FastifyRequest);
       const status = await uploads.resume(ownerOf(request), request.params.request_id, baseUrl);
       return sendUrls(reply as FastifyReply, status);
     },
@@ -79,8 +81,12 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     { ...DELETE, schema: { ...DELETE.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       const id = request.params.request_id.toLowerCase();
-      const outcome = await requests.delete(id, ownerOf(request));
+      const { owner, logId } = callerOf(request);
+      const outcome = await requests.delete(id, owner);
       if (outcome === 'unknown') throw notFound();
+      if (outcome === 'deleted') {
+        audit(request.log, 'request.deleted', { asynch_request: id, key: logId, owner: shownOwner(owner) });
+      }
       worker.cancel(id);
       // The record is deleted first: without it the blobs cannot be found, and the sweep erases what a crash leaves.
       await blobs.eraseGroup(id);
@@ -122,7 +128,8 @@ export function addInitiateRoute(
       reply.headers(NO_STORE);
       const caller = request as FastifyRequest;
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
-      const begun = await services.uploads.initiate(command, baseUrlOf(caller, services));
+      await services.audioHours.require(command);
+      const begun = await services.uploads.initiate(command, services.baseUrlOf(caller));
       return sendUrls(reply as FastifyReply, begun);
     },
   });
@@ -160,7 +167,7 @@ export function addCompleteRoute(
     { ...operation, schema: { ...operation.schema, body: CompleteBody } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      return uploads.complete(ownerOf(request), request.body);
+      return uploads.complete(callerOf(request), request.body);
     },
   );
 }
@@ -173,6 +180,7 @@ const sendRoute: FastifyPluginAsyncTypebox<Services> = async (app, services) => 
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
       const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
+      await services.audioHours.require(command);
       return reply
         .code(202)
         .headers(NO_STORE)
@@ -211,7 +219,8 @@ function parseCreate(
   requirePrintable('webhook_url', query.webhook_url);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
-  return { owner: ownerOf(request), method, query, idempotencyKey };
+  const { owner, limits } = callerOf(request);
+  return { owner, limits, method, query, idempotencyKey };
 }
 
 /** PostgreSQL cannot store NUL, and no control character belongs in a name or an address. */
@@ -249,12 +258,6 @@ export function parseOptionalJson(app: TypedApp): void {
   });
 }
 
-function baseUrlOf({ protocol, host, socket }: FastifyRequest, { settings }: Services): string {
-  if (settings.publicUrl !== '') return settings.publicUrl;
-  return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
-}
-
-export function ownerOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
-  if (caller === null) throw new Error('A route that needs a key was reached without one');
-  return caller.id;
+export function ownerOf(request: Pick<FastifyRequest, 'caller'>): string {
+  return callerOf(request).owner;
 }

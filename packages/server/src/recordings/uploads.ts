@@ -7,12 +7,14 @@ import {
   plainEtag,
   type UploadStatus,
 } from '@undertone/contract';
+import type { HeldBytes } from '../held-bytes.ts';
 import { announcedBytes, type BodyLimits, type BodyTimeouts, bodyStream, receiveBody } from '../http/body.ts';
 import { receiveFormFile } from '../http/form-file.ts';
 import type { Metrics } from '../operators/metrics.ts';
-import { ProblemError } from '../problems.ts';
+import { ProblemError, retryLater } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
-import type { Part, RequestStore } from '../stores/contracts.ts';
+import type { Caller, Part, RequestStore } from '../stores/contracts.ts';
+import type { KeyLimits } from '../stores/key-limits.ts';
 import { explainParts } from './explain-parts.ts';
 import { type CreateCommand, createRequest } from './new-request.ts';
 import { type Incoming, PartReceiver } from './parts.ts';
@@ -23,8 +25,12 @@ interface UploadOptions {
   readonly blobs: BlobStore;
   readonly metrics: Metrics;
   readonly timeouts: { readonly part: BodyTimeouts; readonly recording: BodyTimeouts };
-  /** Bytes that one key may have stored. */
+  /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
   readonly storageLimit: number;
+  /** The owner of SERVICE_API_KEY, which no store knows. */
+  readonly isEnvironmentOwner: (owner: string) => boolean;
+  /** Memory for recordings on their way to the blob store. */
+  readonly held: HeldBytes;
   /** A recording is complete and ready for a worker. */
   readonly onQueued: () => void;
 }
@@ -91,7 +97,10 @@ export class Uploads {
   }
 
   /** uploading -> queued, in two store calls. If parts are missing or wrong, names them and leaves the upload open. */
-  async complete(owner: string, { request_id, upload_id, parts }: CompleteBody): Promise<CompleteResult> {
+  async complete(
+    { owner, limits }: Pick<Caller, 'owner' | 'limits'>,
+    { request_id, upload_id, parts }: CompleteBody,
+  ): Promise<CompleteResult> {
     const { requests, blobs } = this.#options;
     const found = await ownRequest(requests, request_id, owner);
     if (found.uploadId !== upload_id) {
@@ -102,7 +111,7 @@ export class Uploads {
     const isContradictory = parts.some(({ PartNumber, ETag }) => etags.get(PartNumber) !== plainEtag(ETag));
     const arrived = await blobs.arrived?.(found.id);
     // An empty map completes nothing; the answer then has the parts.
-    const answer = await this.#queue(found.id, isContradictory ? new Map() : etags, arrived);
+    const answer = await this.#queue(found.id, isContradictory ? new Map() : etags, limits, arrived);
     const { id, state } = requireLiving(answer.request);
     if (state === 'uploading') throw explainParts(found.partCount, parts, answer.parts);
     return { request_id: id, status: state };
@@ -110,9 +119,27 @@ export class Uploads {
 
   /** A whole recording in one call. An interrupted one leaves nothing behind. */
   async send(command: CreateCommand, body: IncomingMessage): Promise<CompleteResult> {
-    const { requests, blobs, metrics } = this.#options;
-    const limits = { ...this.#options.timeouts.recording, maxBytes: ASYNCH_LIMITS.maxFileBytes };
+    const { blobs, held, timeouts } = this.#options;
+    const limits = { ...timeouts.recording, maxBytes: ASYNCH_LIMITS.maxFileBytes };
     const incoming = recordingIn(body, limits);
+    const buffer = held.hold(command.owner);
+    // Before a byte is read.
+    if (!buffer.resize(Math.min(blobs.bufferBytes ?? 0, incoming.length ?? limits.maxBytes)))
+      throw tooManyAtOnce();
+    try {
+      return await this.#receive(command, body, incoming, limits);
+    } finally {
+      buffer.release();
+    }
+  }
+
+  async #receive(
+    command: CreateCommand,
+    body: IncomingMessage,
+    incoming: Incoming,
+    limits: BodyLimits,
+  ): Promise<CompleteResult> {
+    const { requests, blobs, metrics } = this.#options;
     const { request, isNew } = await createRequest(requests, { ...command, uploadLeaseMs: UPLOAD_LEASE_MS });
     const { id, state } = request;
     if (!isNew) {
@@ -126,7 +153,9 @@ export class Uploads {
     }, UPLOAD_LEASE_MS / 4);
     try {
       const { etag } = await this.#receiver.receive(id, 1, incoming);
-      if (!(await this.#queue(id, new Map([[1, etag]]))).queued) throw notFound();
+      // Its place in the queue was reserved when it was created.
+      const reserved = { ...command.limits, queued: 0 };
+      if (!(await this.#queue(id, new Map([[1, etag]]), reserved)).queued) throw notFound();
       return { request_id: id, status: 'queued' };
     } catch (error) {
       // What cannot be erased now is erased by the sweep once the lease has expired.
@@ -141,14 +170,25 @@ export class Uploads {
     }
   }
 
-  async #queue(requestId: string, etags: ReadonlyMap<number, string>, arrived?: readonly Part[]) {
-    const answer = await this.#receiver.complete(requestId, etags, arrived);
+  async #queue(
+    requestId: string,
+    etags: ReadonlyMap<number, string>,
+    limits: KeyLimits,
+    arrived?: readonly Part[],
+  ) {
+    const answer = await this.#receiver.complete(requestId, etags, arrived, limits);
     if (answer.queued) {
       this.#options.metrics.uploads.inc({ event: 'completed' });
       this.#options.onQueued();
     }
     return answer;
   }
+}
+
+function tooManyAtOnce(): ProblemError {
+  const detail =
+    'Too many recordings are arriving at the same time. Try again in 5 seconds, or upload in parts.';
+  return retryLater('overloaded', detail, 5);
 }
 
 /** The other fields of a form, headers and boundaries. */

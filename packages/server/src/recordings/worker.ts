@@ -40,6 +40,8 @@ interface WorkerOptions extends ClassifyDependencies {
   readonly logger: FastifyBaseLogger;
   /** Called when a request is completed or failed. */
   readonly onFinished: () => void;
+  /** Seconds of audio were classified for this owner. */
+  readonly onAudio: (owner: string, seconds: number) => void;
   /** Concurrent jobs. */
   readonly jobs: number;
   readonly times?: Partial<WorkerTimes>;
@@ -118,7 +120,7 @@ export class RecordingWorker {
   }
 
   async #runJob(claim: Claim): Promise<void> {
-    const { requests, metrics, logger, onFinished } = this.#options;
+    const { requests, metrics, logger, onFinished, onAudio } = this.#options;
     const { request, lease } = claim;
     const cancelled = new AbortController();
     let progress = 0;
@@ -150,6 +152,7 @@ export class RecordingWorker {
       if (stored) metrics.jobs.inc({ outcome: 'failure' in outcome ? 'failed' : 'completed' });
       // Not stored: another worker has it now, or an earlier try was written and its answer lost.
       else if ((await requests.needingBlobs([request.id])).length > 0) return;
+      if (stored && seconds !== undefined) onAudio(request.owner, seconds);
       onFinished();
       await this.#eraseAudio(request.id);
     } catch (error) {

@@ -1,12 +1,14 @@
 // What the rest of the server may ask of the stores that keep rows: requests, keys, webhooks, rate limits. The contract for
 // recordings is in `blobs.ts`. Every method rejects with StoreUnavailableError, within its budget (`budgets.ts`), while its store cannot do it.
 import type { ChannelMode, ErrorCode, RequestState, TokenScope } from '@undertone/contract';
+import type { KeyLimits, LimitChanges, NamedLimits } from './key-limits.ts';
 
 /** The stores that one database holds. */
 export interface SqlStores {
   readonly requests: RequestStore;
   readonly keys: KeyStore;
   readonly webhooks: WebhookStore;
+  readonly ledger: LedgerStore;
   close(): Promise<void>;
 }
 
@@ -31,7 +33,7 @@ export interface SqlStores {
  */
 export interface AsynchRequest {
   readonly id: string;
-  /** Id of the key that created it. */
+  /** Owner of the key that created it: all keys of this owner see it. */
   readonly owner: string;
   readonly uploadId: string;
   readonly model: string;
@@ -78,6 +80,9 @@ export type CreatedOnce =
   /** The key was used for another query, or its first call is still running. */
   | { readonly inUse: 'other_query' | 'still_running' };
 
+/** What an owner may have at most; 0 is no limit. */
+export type Quota = Pick<KeyLimits, 'open' | 'queued' | 'storage'>;
+
 export interface ListOptions {
   readonly limit: number;
   /** Only this state. Expired requests are listed only when asked for. */
@@ -107,6 +112,27 @@ export interface StorageUsage {
   readonly requestBytes: number;
   /** Of everything the owner has stored, this request included. */
   readonly ownerBytes: number;
+}
+
+/** A request whose part begins to arrive. */
+export interface RequestWithUsage {
+  readonly request: AsynchRequest;
+  readonly usage: StorageUsage;
+  /** Of the owner; null if it has none of its own. */
+  readonly storageLimit: number | null;
+  /** False when all stored keys of the owner are revoked or expired. */
+  readonly ownerHasKey: boolean;
+}
+
+/** An upload whose parts go straight to the blob store. */
+export interface ArrivedUpload {
+  readonly id: string;
+  readonly owner: string;
+  readonly bytes: number;
+  /** Of everything the owner has stored, this upload included. */
+  readonly ownerBytes: number;
+  /** Of the owner; null if it has none of its own. */
+  readonly storageLimit: number | null;
 }
 
 export type LimitExceeded =
@@ -185,33 +211,32 @@ export interface Expired {
 }
 
 export interface RequestStore {
-  /** Initiate. The answer has the store's times. */
-  create(request: NewRequest): Promise<AsynchRequest>;
-  /** Initiate with an idempotency key: the request that this key created before, or a new one. */
-  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce>;
+  /** Initiate. The answer has the store's times. Rejects with QuotaExceededError when the owner has as much as it may have. */
+  create(request: NewRequest, quota?: Partial<Quota>): Promise<AsynchRequest>;
+  /** Initiate with an idempotency key: the request that this key created before, or a new one, within the quota. */
+  createOnce(request: NewRequest, idempotency: Idempotency, quota?: Partial<Quota>): Promise<CreatedOnce>;
   /** A whole recording in one call, while it arrives. */
   renewUpload(id: string, options: { leaseMs: number }): Promise<void>;
   /** List. Newest first. */
   list(owner: string, options: ListOptions): Promise<AsynchRequest[]>;
   /** Every route. Null when unknown or deleted; `expired` even before `expire` has run. Never reads the result. */
   find(id: string): Promise<AsynchRequest | null>;
-  /** A part that begins to arrive: `find`, and what counts towards the storage limits. */
-  findWithUsage(
-    id: string,
-    partNumber: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage } | null>;
+  /** A part that begins to arrive: `find`, and what decides whether its owner may send it. */
+  findWithUsage(id: string, partNumber: number): Promise<RequestWithUsage | null>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
   /** Resume; the worker; the sweep. Ordered by number. */
   parts(id: string): Promise<Part[]>;
   /**
    * Complete: uploading -> queued, if these are exactly the parts there are. Where clients upload straight to the blob store,
-   * `arrived` lists what is there: it is checked against the limits and recorded first.
+   * `arrived` lists what is there: it is checked against the limits and recorded first. Rejects with QuotaExceededError when
+   * the owner has `maxQueued` requests waiting; 0 is no limit.
    */
   complete(
     id: string,
     etags: ReadonlyMap<number, string>,
     arrived?: { readonly parts: readonly Part[]; readonly limits: StorageLimits },
+    maxQueued?: number,
   ): Promise<Completed>;
   /**
    * The worker, in one statement: the next request, or one whose lease has expired (a failed attempt). Owners take turns;
@@ -243,6 +268,11 @@ export interface RequestStore {
   expire(options?: { limit?: number }): Promise<Expired>;
   /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
+  /**
+   * The sweep, where clients upload straight to the blob store: bytes by request. They count towards the storage of the owner.
+   * Returns the requests that are still uploading.
+   */
+  noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]>;
   /** Metrics. */
   countByState(): Promise<Partial<Record<RequestState, number>>>;
   /** `/readyz`: writes. */
@@ -259,8 +289,12 @@ export interface RequestEvents {
 
 /** The key behind a call. */
 export interface Caller {
-  /** Owner of what it uploads. */
+  /** Of the key. */
   readonly id: string;
+  /** Owner of what it uploads, shared by all keys with this owner. */
+  readonly owner: string;
+  /** Its own, or else those of the settings. */
+  readonly limits: KeyLimits;
   readonly name: string;
   /** Safe to log: never derived from a secret. */
   readonly logId: string;
@@ -276,16 +310,46 @@ export interface KeyRecord {
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
+  readonly owner: string;
+  /** Those that differ from the settings: its own, and its owner's. */
+  readonly limits: NamedLimits;
 }
 
+export interface NewKey {
+  readonly expiresAt?: Date | undefined;
+  /** By default the key's id: it shares nothing with other keys. */
+  readonly owner?: string | undefined;
+  readonly limits?: NamedLimits | undefined;
+}
+
+export type ChangedKey = { readonly changed: KeyRecord } | { readonly why: 'unknown' | 'ambiguous' };
+
 export type KeyLookup =
-  | { readonly state: 'active'; readonly id: string; readonly name: string }
+  | {
+      readonly state: 'active';
+      readonly id: string;
+      readonly name: string;
+      readonly owner: string;
+      readonly limits: NamedLimits;
+    }
   | { readonly state: 'revoked' | 'expired' | 'unknown' };
+
+/** A change of a key, for the audit log. */
+export interface KeyEvent {
+  readonly change: 'created' | 'limited' | 'revoked';
+  /** Its id. */
+  readonly key: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly limits: NamedLimits;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
 
 /** API keys. Only hashes are stored, so a key cannot be read back. */
 export interface KeyStore {
   /** The command line, and the first start. The key is returned only here. */
-  create(name: string, options?: { expiresAt?: Date }): Promise<{ key: string; record: KeyRecord }>;
+  create(name: string, options?: NewKey): Promise<{ key: string; record: KeyRecord }>;
   /** Calls with a key that was not looked up recently. */
   lookUp(key: string): Promise<KeyLookup>;
   /** Calls with a token, which carries the id of its key. */
@@ -294,16 +358,35 @@ export interface KeyStore {
   recordLastUsed(uses: ReadonlyMap<string, number>): Promise<void>;
   /** The command line. Newest first, revoked keys included. */
   list(): Promise<KeyRecord[]>;
+  /** The command line. Limits of the owner change for all its keys. */
+  changeLimits(idOrName: string, changes: LimitChanges): Promise<ChangedKey>;
   /**
-   * The command line. The key is refused from its first transaction on, however many requests it has; then its unfinished
-   * requests are deleted in batches, and so its upload URLs.
+   * The command line. The key is refused from its first transaction on. If it was its owner's last active key, the owner's
+   * unfinished requests are deleted in batches afterwards, and so their upload URLs.
    */
   revoke(
     idOrName: string,
     options?: { batchRows?: number },
   ): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
+  /** The audit log: changes since the last call, of any process. Each is returned once. */
+  takeEvents(): Promise<KeyEvent[]>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;
+}
+
+/** What an owner has now; its audio in the last 24 hours. */
+export interface OwnerUse extends Quota {
+  readonly audioSeconds: number;
+}
+
+/** What owners use. Open uploads, queued requests and stored bytes are counted from the requests themselves. */
+export interface LedgerStore {
+  /** Every few seconds: classified audio by owner. It remains when a request is deleted. */
+  addAudio(seconds: ReadonlyMap<string, number>): Promise<void>;
+  /** Of the last 24 hours. */
+  audioSeconds(owner: string): Promise<number>;
+  /** The command line and metrics: every owner that has something. */
+  use(): Promise<Map<string, OwnerUse>>;
 }
 
 /** A webhook to deliver. `finish` and `expire` of the RequestStore create it in their transaction; it is deleted with its request. */

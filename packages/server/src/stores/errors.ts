@@ -12,6 +12,21 @@ export class StoreUnavailableError extends Error {
   }
 }
 
+/** The owner has as much as it may have. Nothing was written. */
+export class QuotaExceededError extends Error {
+  override readonly name = 'QuotaExceededError';
+  readonly quota: 'open' | 'queued' | 'storage';
+  readonly limit: number;
+  readonly used: number;
+
+  constructor({ quota, limit, used }: Pick<QuotaExceededError, 'quota' | 'limit' | 'used'>) {
+    super(`${used} of ${limit} are used (${quota})`);
+    this.quota = quota;
+    this.limit = limit;
+    this.used = used;
+  }
+}
+
 const FULL = 'its disk is full';
 const READ_ONLY = 'its data folder cannot be written to';
 const LOCKED = 'its database is locked by another program';

@@ -74,9 +74,22 @@ async function openPostgres(
   { now, answerMs }: StoreOptions,
 ): Promise<Rows> {
   const { openPostgresStores } = await import('./postgres/stores.ts');
-  const { requests, keys, webhooks, close, ...stores } = await openPostgresStores({ url, now, answerMs });
+  const { requests, keys, webhooks, ledger, close, ...stores } = await openPostgresStores({
+    url,
+    now,
+    answerMs,
+  });
   const secrets = secret ? Secrets.of(secret, now) : new Secrets(await stores.secret(), now);
-  return { requests, keys, webhooks, close, secrets, shared: stores, place: 'the PostgreSQL database' };
+  return {
+    requests,
+    keys,
+    webhooks,
+    ledger,
+    close,
+    secrets,
+    shared: stores,
+    place: 'the PostgreSQL database',
+  };
 }
 
 export async function openS3(

@@ -13,7 +13,7 @@ import {
 } from '@undertone/contract';
 import { StreamQuery } from '@undertone/contract/schemas';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { keyOf, rechecks } from '../http/auth.ts';
+import { callerOf, keyOf, rechecks } from '../http/auth.ts';
 import { requireModel } from '../prediction.ts';
 import { ProblemError } from '../problems.ts';
 import type { Services } from '../services.ts';
@@ -58,7 +58,7 @@ export function refuseOtherUpgrades(app: FastifyInstance): void {
 
 /** Live audio over WebSocket. */
 export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { classifier, streams, metrics, tokens } = services;
+  const { classifier, streams, metrics, tokens, audioHours } = services;
 
   app.route({
     method: 'GET',
@@ -70,7 +70,8 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
     preHandler: async (request) => {
       requireModel(classifier, request.query.model);
       if (!request.ws || request.caller === null) return;
-      const releaseSlot = streams.reserveSlot(request.caller.id);
+      await audioHours.require(request.caller);
+      const releaseSlot = streams.reserveSlot(request.caller);
       const { socket } = request.raw;
       if (socket.destroyed) releaseSlot();
       else socket.once('close', releaseSlot);
@@ -79,10 +80,13 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       throw new ProblemError('bad_request', 'This path accepts WebSocket connections only.');
     },
     wsHandler: async (socket, request: FastifyRequest) => {
-      const session = new WebSocketSession(socket, readyMessage(request.id, request.query as Query), {
+      const ready = readyMessage(request.id, request.query as Query);
+      const session = new WebSocketSession(socket, request.raw.socket, ready, {
         classifier,
         metrics,
+        memory: streams.held.hold(callerOf(request).owner),
         recheckKey: rechecks(tokens, keyOf(request) ?? ''),
+        addAudio: (seconds) => audioHours.use(callerOf(request), seconds),
         logger: request.log,
         times: streams.times,
       });

@@ -1,6 +1,7 @@
 import type { Classifier, ClipPrediction } from '@undertone/classifier';
 import { STREAM_LIMITS, type StreamError } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Hold } from '../held-bytes.ts';
 import type { RecheckKey } from '../http/auth.ts';
 import type { Metrics } from '../operators/metrics.ts';
 import { asProblem, retryLater } from '../problems.ts';
@@ -28,6 +29,10 @@ export interface SessionOptions {
   readonly classifier: Classifier;
   readonly metrics: Metrics;
   readonly recheckKey: RecheckKey;
+  /** Counts classified audio. Rejects with the problem when the owner has used up its hours. */
+  readonly addAudio: (seconds: number) => Promise<void>;
+  /** For audio that waits; released when the connection closes. */
+  readonly memory: Hold;
   readonly logger: FastifyBaseLogger;
   readonly times: StreamTimes;
 }
@@ -67,7 +72,7 @@ export abstract class StreamSession {
     { block, newSeconds }: StreamWindow,
     channelCount: number,
   ): Promise<ClipPrediction[]> {
-    const { classifier, metrics, times } = this.#options;
+    const { classifier, metrics, addAudio, times } = this.#options;
     this.#recheckKey();
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(tooLate(times.lagMs)), times.lagMs);
@@ -82,6 +87,8 @@ export abstract class StreamSession {
       );
       signal.throwIfAborted();
       metrics.observeWindow((performance.now() - start) / 1_000, newSeconds * channelCount);
+      // Not awaited either.
+      addAudio(newSeconds * channelCount).catch((error: unknown) => this.fail(error));
       return predictions;
     } finally {
       clearTimeout(timer);

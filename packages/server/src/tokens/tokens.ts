@@ -81,6 +81,6 @@ export class Tokens {
   }
 }
 
-function ownerOf({ id }: Caller): string {
-  return id;
+function ownerOf({ owner }: Caller): string {
+  return owner;
 }

@@ -359,6 +359,7 @@ test('every error code of this interface was reached above', () => {
     'conflict',
     'gone',
     'storage_limit',
+    'quota_exceeded',
     'processing_failed',
     'result_too_large',
   ];

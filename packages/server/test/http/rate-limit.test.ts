@@ -8,11 +8,11 @@ test('no interval allows more than the burst plus its share of the rate', () => 
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 120 }), steps, (perMinute, pauses) => {
       let now = 0;
-      const buckets = new TokenBuckets(perMinute, () => now);
+      const buckets = new TokenBuckets(() => now);
       const allowed: number[] = [];
       for (const pause of pauses) {
         now += pause;
-        if (buckets.take('key').allowed) allowed.push(now);
+        if (buckets.take('key', perMinute).allowed) allowed.push(now);
       }
       for (const [i, from] of allowed.entries()) {
         const last = allowed.at(-1) ?? from;
@@ -28,19 +28,19 @@ test('after the announced wait the next request is allowed', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1_000 }), (perMinute) => {
       let now = 0;
-      const buckets = new TokenBuckets(perMinute, () => now);
-      let allowance = buckets.take('key');
-      while (allowance.allowed) allowance = buckets.take('key');
+      const buckets = new TokenBuckets(() => now);
+      let allowance = buckets.take('key', perMinute);
+      while (allowance.allowed) allowance = buckets.take('key', perMinute);
       now += allowance.retryAfterSeconds * 1_000 + 1e-6;
-      assert.ok(buckets.take('key').allowed);
+      assert.ok(buckets.take('key', perMinute).allowed);
     }),
     { seed: 5 },
   );
 });
 
 test('names do not share tokens', () => {
-  const buckets = new TokenBuckets(1, () => 0);
-  assert.ok(buckets.take('a').allowed);
-  assert.ok(!buckets.take('a').allowed);
-  assert.ok(buckets.take('b').allowed);
+  const buckets = new TokenBuckets(() => 0);
+  assert.ok(buckets.take('a', 1).allowed);
+  assert.ok(!buckets.take('a', 1).allowed);
+  assert.ok(buckets.take('b', 1).allowed);
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, ASYNCH_LIMITS, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
@@ -79,7 +81,7 @@ describe('initiate', () => {
     await problemOf(await client.call(ASYNCH_PATHS.initiate, { method: 'POST' }), 'bad_request');
   });
 
-  testEmbedded('builds URLs on the public URL, or on the host of the request', async () => {
+  testEmbedded('builds URLs on the public URL, or on the address of the request', async () => {
     assert.ok((await begun()).url.startsWith(`${client.base}/`));
     const behind = await testApp({ SERVICE_PUBLIC_URL: 'https://voice.example.org/api' });
     const result = (await (await (await AsynchClient.of(behind)).initiate({})).json()) as InitiateResult;
@@ -296,6 +298,133 @@ describeEmbedded('the storage of a key', () => {
   });
 });
 
+describeEmbedded('bytes that are arriving', () => {
+  test('count towards the storage limit of the owner: the disk never holds more than that', async () => {
+    const limit = 100_000;
+    const small = await testApp();
+    const { key } = await small.stores.keys.create('small', { owner: 'small', limits: { storage: limit } });
+    const { key: second } = await small.stores.keys.create('second', { owner: 'small' });
+    const clients = [await AsynchClient.of(small, key), await AsynchClient.of(small, second)] as const;
+    const urls = await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => {
+        const begun = (await (await clients[i % 2]?.initiate({}))?.json()) as InitiateResult;
+        return begun.presigned_urls[0]?.url ?? '';
+      }),
+    );
+    const onDisk = async () => {
+      const sizes = (await filesOf(small.dataDir)).map(
+        async (path) => (await stat(join(small.dataDir, path))).size,
+      );
+      return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    };
+
+    // The first upload brings most of its bytes, and then waits.
+    const open = Promise.withResolvers<void>();
+    const first = putPart(
+      urls[0] ?? '',
+      ReadableStream.from(
+        (async function* () {
+          yield randomBytes(60_000);
+          await open.promise;
+        })(),
+      ),
+    );
+    while ((await onDisk()) < 60_000) await sleep(10);
+
+    // Meanwhile all others are refused, whether or not they announce their length, and before they are complete.
+    for (const [i, url] of urls.slice(1, 10).entries()) {
+      const body = i % 2 === 0 ? randomBytes(50_000) : new Blob([randomBytes(50_000)]).stream();
+      const problem = await problemOf(await putPart(url, body), 'storage_limit');
+      assert.deepEqual([problem.limit, problem.limit_bytes], [limit, limit]);
+      assert.ok(Number(problem.used) >= 60_000);
+    }
+    assert.ok((await onDisk()) <= limit);
+    open.resolve();
+    assert.equal((await first).status, 200);
+
+    // Together they would bring ten times the limit.
+    const rest = await Promise.all(urls.slice(10).map((url) => putPart(url, randomBytes(30_000))));
+    assert.equal(rest.filter(({ status }) => status === 200).length, 1);
+    assert.ok((await onDisk()) <= limit);
+    assert.equal((await putPart(urls[1] ?? '', randomBytes(10_000))).status, 200, 'what just fits is taken');
+
+    const full = await problemOf((await clients[1].initiate({})) as Response, 'storage_limit');
+    assert.deepEqual([full.limit, full.used], [limit, limit], 'before anything is sent');
+  });
+
+  test('are given back when an upload is interrupted or erased, even to a part that began before', async () => {
+    const small = await testApp({ SERVICE_STORAGE_LIMIT: '100000' });
+    const owner = await AsynchClient.of(small);
+    const [slow, other] = await Promise.all(
+      ['slow', 'other'].map(async () => (await (await owner.initiate({})).json()) as InitiateResult),
+    );
+    const { port } = await small.listen();
+    const { pathname, search } = new URL(slow?.presigned_urls[0]?.url ?? '');
+    const headers = { 'content-length': '90000' };
+    const interrupted = new RawClient(port).send(head('PUT', pathname + search, headers));
+    interrupted.send(randomBytes(10_000));
+    const url = other?.presigned_urls[0]?.url ?? '';
+    while ((await filesOf(small.dataDir)).length === 0) await sleep(10);
+    await problemOf(await putPart(url, randomBytes(50_000)), 'storage_limit');
+    interrupted.destroy();
+    let answer = await putPart(url, randomBytes(50_000));
+    while (answer.status === 413) answer = await putPart(url, randomBytes(50_000));
+    assert.equal(answer.status, 200);
+
+    // 50,000 are stored. A slow part of 40,000 begins; the stored ones are erased before more than the first limit is needed.
+    const open = Promise.withResolvers<void>();
+    const body = async function* () {
+      yield randomBytes(40_000);
+      await open.promise;
+      yield randomBytes(50_000);
+    };
+    const growing = putPart(slow?.presigned_urls[0]?.url ?? '', ReadableStream.from(body()));
+    while ((await filesOf(small.dataDir)).length < 2) await sleep(10);
+    assert.equal((await owner.delete(other?.request_id ?? '')).status, 204);
+    open.resolve();
+    assert.equal((await growing).status, 200);
+  });
+});
+
+describe('open uploads and queued requests', () => {
+  test('have limits: 429 with figures; deleting an upload makes room; a retried call is not refused', async () => {
+    const { key } = await service.stores.keys.create('few', { owner: 'few', limits: { open: 2 } });
+    const few = await AsynchClient.of(service, key);
+    const idempotent = { method: 'POST', headers: { 'idempotency-key': 'once' } };
+    const initiate = `${ASYNCH_PATHS.initiate}?file_name=a.wav&part_count=1`;
+    const once = async () => (await (await few.call(initiate, idempotent)).json()) as InitiateResult;
+    const first = await once();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => few.initiate({})));
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+    const problem = await problemOf(await few.initiate({}), 'quota_exceeded');
+    assert.deepEqual([problem.limit, problem.used], [2, 2]);
+    assert.equal((await once()).request_id, first.request_id);
+    const one = await few.call(ASYNCH_PATHS.requests, { method: 'POST', body: randomBytes(1_000) });
+    await problemOf(one, 'quota_exceeded');
+    await few.delete(first.request_id);
+    assert.equal((await few.initiate({})).status, 200);
+    assert.equal((await client.initiate({})).status, 200, 'another owner');
+  });
+
+  test('a full queue: 429 with Retry-After, the upload stays open and can be completed later', async () => {
+    const { key } = await service.stores.keys.create('patient', { owner: 'patient', limits: { queued: 1 } });
+    const patient = await AsynchClient.of(service, key);
+    const whole = { method: 'POST', body: randomBytes(1_000) };
+    const queued = (await (await patient.call(ASYNCH_PATHS.requests, whole)).json()) as {
+      request_id: string;
+    };
+    await problemOf(await patient.call(ASYNCH_PATHS.requests, whole), 'quota_exceeded');
+    const upload = await patient.send(randomBytes(1_000), 2);
+    const refused = await patient.complete(upload);
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    const problem = await problemOf(refused, 'quota_exceeded');
+    assert.deepEqual([problem.limit, problem.used], [1, 1]);
+    await patient.delete(queued.request_id);
+    assert.equal((await patient.complete(upload)).status, 200);
+    assert.equal((await patient.complete(upload)).status, 200, 'again is harmless');
+  });
+});
+
 describeEmbedded('revoking a key', () => {
   test('invalidates its upload URLs and unfinished requests', async () => {
     const { key, record } = await service.stores.keys.create('leaver');
@@ -306,6 +435,32 @@ describeEmbedded('revoking a key', () => {
     assert.equal(await service.stores.requests.find(upload.request_id), null);
     await service.sweep.run();
     assert.ok((await filesOf(service.dataDir)).every((file) => !file.includes(upload.request_id)));
+  });
+});
+
+describeEmbedded('an upload URL', () => {
+  async function urlFor(key: string, app = service): Promise<string> {
+    const response = await (await AsynchClient.of(app, key)).initiate({});
+    return ((await response.json()) as InitiateResult).presigned_urls[0]?.url ?? '';
+  }
+
+  test('is refused once the key has expired', async () => {
+    const { key } = await service.stores.keys.create('brief', { expiresAt: new Date(Date.now() + 500) });
+    const url = await urlFor(key);
+    assert.equal((await putPart(url, randomBytes(10))).status, 200);
+    await sleep(500);
+    await problemOf(await putPart(url, randomBytes(10)), 'forbidden');
+  });
+
+  test('holds while its owner has another key, and for the key in SERVICE_API_KEY', async () => {
+    const { key, record } = await service.stores.keys.create('old', { owner: 'rotating' });
+    await service.stores.keys.create('new', { owner: 'rotating' });
+    const url = await urlFor(key);
+    await service.stores.keys.revoke(record.id);
+    assert.equal((await putPart(url, randomBytes(10))).status, 200);
+    const SERVICE_API_KEY = 'key-from-environment';
+    const other = await urlFor(SERVICE_API_KEY, await testApp({ SERVICE_API_KEY }));
+    assert.equal((await putPart(other, randomBytes(10))).status, 200);
   });
 });
 

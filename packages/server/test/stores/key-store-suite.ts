@@ -27,7 +27,9 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.equal(await other.isEmpty(), true);
       const { key, record } = await keys.create('laptop');
       assert.match(key, new RegExp(`^ut_${record.id}_[\\w-]{43}$`));
-      assert.deepEqual(await other.lookUp(key), { state: 'active', id: record.id, name: 'laptop' });
+      const { id } = record;
+      const found = { state: 'active', id, name: 'laptop', owner: id, limits: {} };
+      assert.deepEqual(await other.lookUp(key), found);
       assert.equal(await other.isEmpty(), false);
     });
 
@@ -175,7 +177,65 @@ export function keyStoreSuite(factory: StoresFactory): void {
         lastUsedAt: null,
         expiresAt: null,
         revokedAt: null,
+        owner: old.record.id,
+        limits: {},
       });
+    });
+
+    test('keys of one owner share its limits; rate and streams belong to each key', async () => {
+      const limits = { rate: 600, storage: 10_000 };
+      const first = await keys.create('phone', { owner: 'anna', limits });
+      const second = await keys.create('laptop', { owner: 'anna', limits: { open: 5 } });
+      const third = await keys.create('phone');
+      const find = async ({ key }: { key: string }) => {
+        const found = await other.lookUp(key);
+        assert.ok(found.state === 'active');
+        return [found.owner, found.limits];
+      };
+      assert.deepEqual(await find(first), ['anna', { rate: 600, storage: 10_000, open: 5 }]);
+      assert.deepEqual(await find(second), ['anna', { storage: 10_000, open: 5 }]);
+      assert.deepEqual(await find(third), [third.record.id, {}]);
+
+      const answer = await keys.changeLimits('laptop', { streams: 2, storage: 99, open: null });
+      assert.partialDeepStrictEqual(answer, {
+        changed: { id: second.record.id, limits: { streams: 2, storage: 99 } },
+      });
+      assert.deepEqual(await find(first), ['anna', { rate: 600, storage: 99 }]);
+      assert.deepEqual(await find(second), ['anna', { streams: 2, storage: 99 }]);
+      assert.deepEqual((await other.list()).find(({ id }) => id === first.record.id)?.limits, {
+        rate: 600,
+        storage: 99,
+      });
+      assert.deepEqual(await keys.changeLimits('phone', { rate: 1 }), { why: 'ambiguous' });
+      assert.deepEqual(await keys.changeLimits('nobody', { rate: 1 }), { why: 'unknown' });
+    });
+
+    test('changes are noted once, for whichever process asks first', async () => {
+      const events = async (store: KeyStore) =>
+        (await store.takeEvents()).map(({ change, key, owner, limits }) => ({ change, key, owner, limits }));
+      await events(keys);
+      const { record } = await keys.create('noted', { owner: 'anna', limits: { rate: 5 } });
+      await other.changeLimits(record.id, { storage: 9 });
+      await keys.revoke(record.id);
+      const all = { key: record.id, owner: 'anna' };
+      assert.deepEqual(await events(other), [
+        { change: 'created', ...all, limits: { rate: 5 } },
+        { change: 'limited', ...all, limits: { rate: 5, storage: 9 } },
+        { change: 'revoked', ...all, limits: { rate: 5, storage: 9 } },
+      ]);
+      assert.deepEqual(await events(keys), []);
+    });
+
+    test('a key can be replaced by another of the same owner: revoking one keeps the unfinished requests', async () => {
+      const { requests } = first;
+      const old = await keys.create('old', { owner: 'anna' });
+      const replacement = await keys.create('new', { owner: 'anna' });
+      const request = { uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
+      await requests.create({ ...request, id: 'r', owner: 'anna' });
+      await keys.revoke(old.record.id);
+      assert.equal((await requests.find('r'))?.state, 'uploading');
+      await keys.revoke(replacement.record.id);
+      assert.equal(await requests.find('r'), null, 'nobody can finish it any more');
     });
   });
 }

@@ -42,7 +42,8 @@ describe('a data folder of version 1.0', () => {
   test('keeps its keys', async () => {
     const { keys } = await opened(await folderOfVersion1());
     const key = (kind: string) => new RegExp(`${kind} key: (\\S+)`).exec(FIXTURE)?.[1] ?? '';
-    assert.deepEqual(await keys.lookUp(key('Active')), { state: 'active', id: OWNER, name: 'laptop' });
+    const active = { state: 'active', id: OWNER, name: 'laptop', owner: OWNER, limits: {} };
+    assert.deepEqual(await keys.lookUp(key('Active')), active, 'its requests stay its own');
     assert.deepEqual(await keys.lookUp(key('Revoked')), { state: 'revoked' });
     const [phone, laptop] = await keys.list();
     assert.deepEqual([phone?.name, laptop?.name, laptop?.expiresAt], ['phone', 'laptop', null]);

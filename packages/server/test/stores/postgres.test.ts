@@ -12,6 +12,7 @@ import type { PostgresOptions } from '../../src/stores/postgres/database.ts';
 import { lockForOneProcess, SecondProcessError } from '../../src/stores/postgres/single-process.ts';
 import { openPostgresStores, type PostgresStores } from '../../src/stores/postgres/stores.ts';
 import { keyStoreSuite } from './key-store-suite.ts';
+import { quotaSuite } from './quota-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
 import { DAY, START, type StoresFactory } from './support/factories.ts';
@@ -42,6 +43,8 @@ const postgres: StoresFactory = {
       clear: async () => {
         await opened[0]?.database.query('DELETE FROM requests');
         await opened[0]?.database.query('DELETE FROM keys');
+        await opened[0]?.database.query('DELETE FROM owners');
+        await opened[0]?.database.query('DELETE FROM audio_use');
       },
       close: async () => {
         for (const stores of opened) await stores.close();
@@ -52,6 +55,7 @@ const postgres: StoresFactory = {
 
 requestStoreSuite(postgres);
 keyStoreSuite(postgres);
+quotaSuite(postgres);
 webhookStoreSuite(postgres);
 requestStateMachineSuite(postgres, 6);
 
@@ -132,18 +136,18 @@ describe('PostgreSQL shared by several processes', () => {
   test('rate limits are shared by processes; while the database is unavailable each counts for itself', async () => {
     const url = await cluster.newDatabase();
     const [one, other] = [await open(url), await open(url)];
-    const buckets = [one, other].map((stores) => stores.makeBuckets('key', 10));
-    const wrongKeys = one.makeBuckets('address', 10);
+    const buckets = [one, other].map((stores) => stores.makeBuckets('key'));
+    const wrongKeys = one.makeBuckets('address');
     const taken = [];
-    for (let i = 0; i < 12; i++) taken.push(await buckets[i % 2]?.take('k'));
+    for (let i = 0; i < 12; i++) taken.push(await buckets[i % 2]?.take('k', 10));
     assert.equal(taken.filter((allowance) => allowance?.allowed).length, 10);
     const last = taken.at(-1);
     assert.equal(last?.remaining, 0);
     assert.ok((last?.retryAfterSeconds ?? 0) > 0 && (last?.retryAfterSeconds ?? 9) <= 6);
-    assert.ok((await buckets[0]?.take('another'))?.allowed);
-    assert.ok((await wrongKeys.take('k')).allowed, 'a separate limit');
+    assert.ok((await buckets[0]?.take('another', 10))?.allowed);
+    assert.ok((await wrongKeys.take('k', 10)).allowed, 'a separate limit');
     await one.close();
-    assert.ok((await buckets[0]?.take('k'))?.allowed);
+    assert.ok((await buckets[0]?.take('k', 10))?.allowed);
   });
 
   test('one process takes each turn of a periodic task', async () => {

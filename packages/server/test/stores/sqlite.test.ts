@@ -1,4 +1,5 @@
 import { keyStoreSuite } from './key-store-suite.ts';
+import { quotaSuite } from './quota-suite.ts';
 import { requestStateMachineSuite } from './request-state-machine-suite.ts';
 import { requestStoreSuite } from './request-store-suite.ts';
 import { local, threaded } from './support/factories.ts';
@@ -7,6 +8,7 @@ import { webhookStoreSuite } from './webhook-store-suite.ts';
 for (const factory of [local, threaded]) {
   requestStoreSuite(factory);
   keyStoreSuite(factory);
+  quotaSuite(factory);
   webhookStoreSuite(factory);
 }
 requestStateMachineSuite(local);

@@ -16,6 +16,10 @@ const CHUNKS_AT_ONCE = 10;
 export interface Moved {
   readonly keys: number;
   readonly requests: number;
+  /** Webhooks still to be sent. */
+  readonly webhooks: number;
+  /** The target had another secret: signatures of webhooks and upload URLs change. */
+  readonly otherSecret: boolean;
   /** Unfinished recordings are not copied: their audio is in the data folder. */
   readonly unfinished: number;
 }
@@ -26,8 +30,8 @@ type Row = Record<string, unknown>;
 const FINISHED = `state IN ('expired', 'deleted') OR state IN ('completed', 'failed') AND expires_at > :now`;
 
 /**
- * Copies keys, results, tombstones and the signing secret from the data folder into PostgreSQL, in one transaction. Existing
- * rows stay as they are, so that it can be run again. Nothing in the data folder changes.
+ * Copies keys, owners with their limits and use, results, webhooks still to be sent, tombstones and the signing secret from
+ * the data folder into PostgreSQL, in one transaction. Existing rows stay as they are, so that it can be run again. Nothing in the data folder changes.
  */
 export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: string }): Promise<Moved> {
   const embedded = await openDatabase(dataDir);
@@ -38,7 +42,7 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
     await client.connect();
     await client.query('BEGIN');
     const now = Date.now();
-    const moved = {
+    const copied = {
       keys: await copy(client, 'keys', embedded.prepare('SELECT * FROM keys').iterate()),
       requests: await copy(
         client,
@@ -51,12 +55,24 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
     const results = `SELECT results.* FROM results JOIN requests ON id = request_id WHERE ${FINISHED}`;
     await copy(client, 'results', embedded.prepare(results).iterate({ now }));
     const chunks = `SELECT result_chunks.* FROM result_chunks JOIN requests ON id = request_id WHERE ${FINISHED}`;
-    await copy(client, 'result_chunks', embedded.prepare(chunks).iterate({ now }), CHUNKS_AT_ONCE);
+    await copy(client, 'result_chunks', embedded.prepare(chunks).iterate({ now }), {
+      rowsAtOnce: CHUNKS_AT_ONCE,
+    });
+    const waiting = `SELECT webhooks.* FROM webhooks JOIN requests ON requests.id = request_id WHERE ${FINISHED}`;
+    // Not those of an earlier run: they may have been sent since.
+    const webhooks = await copy(client, 'webhooks', embedded.prepare(waiting).iterate({ now }), {
+      where: 'request_id IN (SELECT id FROM requests WHERE xmin = pg_current_xact_id()::xid)',
+    });
+    for (const table of ['owners', 'audio_use']) {
+      await copy(client, table, embedded.prepare(`SELECT * FROM ${table}`).iterate());
+    }
     // URLs signed with it stay valid.
     const secret = await readFile(join(dataDir, SECRET_FILE)).catch(() => null);
     if (secret !== null) await copy(client, 'secrets', [{ name: 'presign', value: secret }]);
+    const { rows } = await client.query(`SELECT value FROM secrets WHERE name = 'presign'`);
     await client.query('COMMIT');
-    return moved;
+    const otherSecret = secret !== null && !secret.equals(rows[0]?.value);
+    return { ...copied, webhooks, otherSecret };
   } catch (error) {
     throw fromPostgres(error);
   } finally {
@@ -70,7 +86,7 @@ async function copy(
   client: pg.Client,
   table: string,
   rows: Iterable<Row>,
-  rowsAtOnce = ROWS_AT_ONCE,
+  { rowsAtOnce = ROWS_AT_ONCE, where = 'true' }: { rowsAtOnce?: number; where?: string } = {},
 ): Promise<number> {
   const { rows: found } = await client.query<{ name: string }>(
     `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'undertone' AND table_name = $1`,
@@ -82,6 +98,7 @@ async function copy(
     const columns = Object.keys(batch[0] ?? {}).filter((name) => known.includes(name));
     const { rowCount } = await client.query(
       `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table}, $1)
+       WHERE ${where}
        ON CONFLICT DO NOTHING`,
       [JSON.stringify(batch)],
     );

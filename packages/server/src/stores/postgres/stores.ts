@@ -30,7 +30,7 @@ export async function openPostgresStores(options: PostgresOptions): Promise<Post
   return {
     ...storesOn(database),
     database,
-    makeBuckets: (kind, perMinute) => new SharedBuckets(database, kind, perMinute),
+    makeBuckets: (kind) => new SharedBuckets(database, kind),
     secret: () => readSecret(database),
     listen: (listener) => events.start(listener),
     takeTurn: async (task, everyMs) => {

@@ -14,38 +14,36 @@ export interface Allowance {
 }
 
 export interface Buckets {
-  /** Takes one token from the bucket with this name. */
-  take(name: string): Allowance | Promise<Allowance>;
+  /** Takes one token from the bucket with this name, which holds `perMinute` of them. */
+  take(name: string, perMinute: number): Allowance | Promise<Allowance>;
 }
 
-/** Keys have one limit; addresses that send wrong keys have another. */
-export type MakeBuckets = (kind: 'key' | 'address', perMinute: number) => Buckets;
+/** Of keys, and of addresses that send wrong keys. */
+export type MakeBuckets = (kind: 'key' | 'address') => Buckets;
 
 /** Anybody's address can be a name: the least recently used buckets are dropped, which only refills them. */
 const MAX_BUCKETS = 10_000;
 
-/** One bucket of `perMinute` tokens for each name, refilled steadily: bursts are fine, the average is bounded. */
+/** One bucket for each name, refilled steadily: bursts are fine, the average is bounded. */
 export class TokenBuckets implements Buckets {
-  readonly #perMinute: number;
   readonly #now: () => number;
   readonly #buckets = new Map<string, { tokens: number; at: number }>();
 
-  constructor(perMinute: number, now: () => number = () => performance.now()) {
-    this.#perMinute = perMinute;
+  constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  take(name: string): Allowance {
+  take(name: string, perMinute: number): Allowance {
     const now = this.#now();
-    const perSecond = this.#perMinute / 60;
-    const bucket = this.#buckets.get(name) ?? { tokens: this.#perMinute, at: now };
-    const refilled = Math.min(this.#perMinute, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
+    const perSecond = perMinute / 60;
+    const bucket = this.#buckets.get(name) ?? { tokens: perMinute, at: now };
+    const refilled = Math.min(perMinute, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
     const allowed = refilled >= 1;
     const tokens = allowed ? refilled - 1 : refilled;
     this.#buckets.delete(name); // moves it to the end of the map: the first is the least recently used
     this.#buckets.set(name, { tokens, at: now });
     if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value ?? name);
-    return toAllowance(allowed, tokens, this.#perMinute);
+    return toAllowance(allowed, tokens, perMinute);
   }
 }
 
@@ -53,17 +51,14 @@ export class TokenBuckets implements Buckets {
 export class SharedBuckets implements Buckets {
   readonly #database: SqlDatabase;
   readonly #kind: string;
-  readonly #perMinute: number;
-  readonly #own: TokenBuckets;
+  readonly #own = new TokenBuckets();
 
-  constructor(database: SqlDatabase, kind: string, perMinute: number) {
+  constructor(database: SqlDatabase, kind: string) {
     this.#database = database;
     this.#kind = kind;
-    this.#perMinute = perMinute;
-    this.#own = new TokenBuckets(perMinute);
   }
 
-  async take(name: string): Promise<Allowance> {
+  async take(name: string, perMinute: number): Promise<Allowance> {
     const refilled = `least(:perMinute::float8, bucket.tokens + (:now - bucket.at) * :perMinute::float8 / 60000)`;
     try {
       const [row] = await this.#database.query<{ tokens: number; allowed: boolean }>(
@@ -72,11 +67,11 @@ export class SharedBuckets implements Buckets {
          ON CONFLICT (name) DO UPDATE SET
            tokens = ${refilled} - (${refilled} >= 1)::int, allowed = ${refilled} >= 1, at = :now
          RETURNING tokens, allowed`,
-        { name: `${this.#kind} ${name}`, perMinute: this.#perMinute },
+        { name: `${this.#kind} ${name}`, perMinute },
       );
-      return toAllowance(row?.allowed ?? true, row?.tokens ?? 0, this.#perMinute);
+      return toAllowance(row?.allowed ?? true, row?.tokens ?? 0, perMinute);
     } catch (error) {
-      if (error instanceof StoreUnavailableError) return this.#own.take(name);
+      if (error instanceof StoreUnavailableError) return this.#own.take(name, perMinute);
       throw error;
     }
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestState } from '@undertone/contract';
 import {
   type AddedPart,
+  type ArrivedUpload,
   type AsynchRequest,
   type Claim,
   type Completed,
@@ -14,15 +15,18 @@ import {
   type NewRequest,
   type Outcome,
   type Part,
+  type Quota,
   type RequestStore,
+  type RequestWithUsage,
   type RequeueOptions,
   type ResultChunk,
   type ResultForm,
   type StorageLimits,
-  type StorageUsage,
 } from '../contracts.ts';
-import { StoreUnavailableError } from '../errors.ts';
-import type { Dialect, SqlDatabase, Values } from './database.ts';
+import { QuotaExceededError, StoreUnavailableError } from '../errors.ts';
+import type { Dialect, Query, SqlDatabase, Values } from './database.ts';
+import { ACTIVE_KEY } from './keys.ts';
+import { checkQuota } from './quota.ts';
 import {
   BATCH_ROWS,
   INSERT_REQUEST,
@@ -64,16 +68,24 @@ export class SqlRequestStore implements RequestStore {
     this.#dialect = database.dialect;
   }
 
-  async create(request: NewRequest): Promise<AsynchRequest> {
-    const [row] = await this.#database.query<RequestRow>(INSERT_REQUEST, newRequestValues(request));
-    return toRequest(row as RequestRow, 'uploading', 0);
+  async create(request: NewRequest, quota: Partial<Quota> = {}): Promise<AsynchRequest> {
+    const created = await this.#database.transaction(async (query) => {
+      const exceeded = await checkQuota(query, this.#dialect, request.owner, quota);
+      return exceeded ?? (await query<RequestRow>(INSERT_REQUEST, newRequestValues(request)));
+    });
+    if (created instanceof QuotaExceededError) throw created;
+    return toRequest(created[0] as RequestRow, 'uploading', 0);
   }
 
-  createOnce(request: NewRequest, idempotency: Idempotency): Promise<CreatedOnce> {
+  async createOnce(
+    request: NewRequest,
+    idempotency: Idempotency,
+    quota: Partial<Quota> = {},
+  ): Promise<CreatedOnce> {
     const mine = { owner: request.owner, key: idempotency.key };
-    return this.#database.transaction(async (query): Promise<CreatedOnce> => {
-      // One at a time: concurrent calls with one key create one request.
-      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text) || CAST(:key AS text)')}`, mine);
+    const created = await this.#database.transaction(async (query) => {
+      // One at a time: concurrent calls with one key create one request. The owner before any row, as everywhere: see `addPart`.
+      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text)')}`, { owner: request.owner });
       const [found] = await query<RequestRow & { expired: boolean; running: boolean }>(
         `SELECT *, expires_at <= :now AS expired, lease_until > :now AS running FROM requests
          WHERE owner = :owner AND idempotency_key = :key`,
@@ -82,17 +94,21 @@ export class SqlRequestStore implements RequestStore {
       if (found?.expired) {
         await query('UPDATE requests SET idempotency_key = NULL WHERE id = :id', { id: found.id });
       } else if (found) {
-        if (found.idempotency_query !== idempotency.query) return { inUse: 'other_query' };
+        if (found.idempotency_query !== idempotency.query) return { inUse: 'other_query' as const };
         if (found.state !== 'uploading' || found.lease_until === null) {
           return { request: toRequest(found, found.state as RequestState, found.progress), isNew: false };
         }
-        if (found.running) return { inUse: 'still_running' };
+        if (found.running) return { inUse: 'still_running' as const };
         const interrupted = { state: 'deleted', where: 'id = :id', values: { id: found.id } } as const;
         await tombstoneRequests(query, this.#dialect, interrupted);
       }
+      const exceeded = await checkQuota(query, this.#dialect, request.owner, quota);
+      if (exceeded !== null) return exceeded;
       const [row] = await query<RequestRow>(INSERT_REQUEST, newRequestValues(request, idempotency));
       return { request: toRequest(row as RequestRow, 'uploading', 0), isNew: true };
     });
+    if (created instanceof QuotaExceededError) throw created;
+    return created;
   }
 
   async renewUpload(id: string, { leaseMs }: { leaseMs: number }): Promise<void> {
@@ -132,20 +148,27 @@ export class SqlRequestStore implements RequestStore {
     return toVisibleRequest(row);
   }
 
-  async findWithUsage(
-    id: string,
-    number: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage } | null> {
-    const [row] = await this.#database.query<VisibleRow & { request_bytes: number; owner_bytes: number }>(
+  async findWithUsage(id: string, number: number): Promise<RequestWithUsage | null> {
+    type Row = VisibleRow & {
+      request_bytes: number;
+      owner_bytes: number;
+      owner_limits: string | null;
+      has_key: boolean | number;
+    };
+    const [row] = await this.#database.query<Row>(
       `SELECT ${VISIBLE}, stored_bytes - coalesce(bytes, 0) AS request_bytes,
-         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes
+         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes,
+         (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits,
+         EXISTS (SELECT 1 FROM keys WHERE keys.owner = requests.owner AND ${ACTIVE_KEY}) AS has_key
        FROM requests LEFT JOIN parts ON request_id = id AND number = :number
        WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
       { id, number },
     );
     const request = toVisibleRequest(row);
     if (row === undefined || request === null) return null;
-    return { request, usage: { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes } };
+    const { storage = null } = JSON.parse(row.owner_limits ?? '{}');
+    const usage = { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes };
+    return { request, usage, storageLimit: storage, ownerHasKey: Boolean(row.has_key) };
   }
 
   async addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart> {
@@ -175,7 +198,9 @@ export class SqlRequestStore implements RequestStore {
       );
       if (found === undefined) return null;
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-      const usage = { requestBytes: found.stored - found.freed, ownerBytes: found.used - found.freed };
+      // The sweep may have counted parts that are not recorded.
+      const freed = replacedNumber === undefined ? found.stored : found.freed;
+      const usage = { requestBytes: found.stored - freed, ownerBytes: found.used - freed };
       const exceeded = checkLimits(usage, bytes, limits);
       if (exceeded !== null) return exceeded;
       await query(`DELETE FROM parts WHERE request_id = :id ${replaced}`, values);
@@ -204,11 +229,29 @@ export class SqlRequestStore implements RequestStore {
     id: string,
     etags: ReadonlyMap<number, string>,
     arrived?: { parts: readonly Part[]; limits: StorageLimits },
+    maxQueued = 0,
   ): Promise<Completed> {
     const stored = arrived && (await this.#storeParts(id, arrived.parts, arrived.limits));
     if (stored?.added === false) return stored;
+    const row = await this.#database.transaction(async (query) => {
+      const [found] = await query<RequestRow>('SELECT owner FROM requests WHERE id = :id', { id });
+      const quota = { queued: maxQueued };
+      const exceeded = found && (await checkQuota(query, this.#dialect, found.owner, quota));
+      return exceeded ?? (await this.#queue(query, id, etags));
+    });
+    if (row instanceof QuotaExceededError) throw row;
+    if (row !== undefined) return { queued: true, request: toRequest(row, 'queued', 0), parts: [] };
+    const request = await this.find(id);
+    return { queued: false, request, parts: request?.state === 'uploading' ? await this.parts(id) : [] };
+  }
+
+  async #queue(
+    query: Query,
+    id: string,
+    etags: ReadonlyMap<number, string>,
+  ): Promise<RequestRow | undefined> {
     const { elements, notify } = this.#dialect;
-    const [row] = await this.#database.query<RequestRow>(
+    const [row] = await query<RequestRow>(
       `UPDATE requests SET state = 'queued', progress = 0, queued_at = :now, lease_until = NULL, turn = ${this.#nextTurn()}
        WHERE ${UPLOADING}
          AND part_count = :count
@@ -220,9 +263,7 @@ export class SqlRequestStore implements RequestStore {
        RETURNING *, ${notify(`'queued'`)} AS notified`,
       { id, count: etags.size, named: JSON.stringify([...etags]) },
     );
-    if (row !== undefined) return { queued: true, request: toRequest(row, 'queued', 0), parts: [] };
-    const request = await this.find(id);
-    return { queued: false, request, parts: request?.state === 'uploading' ? await this.parts(id) : [] };
+    return row;
   }
 
   /**
@@ -403,6 +444,33 @@ export class SqlRequestStore implements RequestStore {
       { ids },
     );
     return rows.map(({ id }) => id);
+  }
+
+  async noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]> {
+    const { isOneOf, elements, skipLocked } = this.#dialect;
+    // A whole recording in one call, which has a lease, passes our own checks.
+    const uploading = `${isOneOf('requests.id', 'ids')} AND state = 'uploading' AND lease_until IS NULL AND expires_at > :now`;
+    type Row = { id: string; owner: string; bytes: number; owner_bytes: number; owner_limits: string | null };
+    const rows = await this.#database.transaction(async (query) => {
+      const lock = `SELECT id FROM requests WHERE ${uploading} ${skipLocked('requests')}`;
+      const ids = (await query<{ id: string }>(lock, { ids: [...bytes.keys()] })).map(({ id }) => id);
+      await query(
+        `UPDATE requests SET stored_bytes = arrived.bytes
+         FROM (SELECT value ->> 0 AS id, CAST(value ->> 1 AS bigint) AS bytes FROM ${elements('bytes')} AS one) AS arrived
+         WHERE requests.id = arrived.id AND ${uploading} AND stored_bytes <> arrived.bytes`,
+        { ids, bytes: JSON.stringify([...bytes]) },
+      );
+      return query<Row>(
+        `SELECT id, owner, stored_bytes AS bytes, ${OWNER_BYTES} AS owner_bytes,
+           (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits
+         FROM requests WHERE ${uploading} ORDER BY created_at DESC, id`,
+        { ids },
+      );
+    });
+    return rows.map(({ owner_bytes: ownerBytes, owner_limits, ...upload }) => {
+      const { storage: storageLimit = null } = JSON.parse(owner_limits ?? '{}');
+      return { ...upload, ownerBytes, storageLimit };
+    });
   }
 
   async countByState(): Promise<Partial<Record<RequestState, number>>> {

@@ -2,6 +2,7 @@ import { kindOf } from '../budgets.ts';
 import type { SqlStores } from '../contracts.ts';
 import type { SqlDatabase } from './database.ts';
 import { SqlKeyStore } from './keys.ts';
+import { SqlLedgerStore } from './ledger.ts';
 import { SqlRequestStore } from './requests.ts';
 import { SqlWebhookStore } from './webhooks.ts';
 
@@ -10,6 +11,7 @@ export function storesOn(database: SqlDatabase): SqlStores {
     requests: byKind('requests', database, (within) => new SqlRequestStore(within)),
     keys: byKind('keys', database, (within) => new SqlKeyStore(within)),
     webhooks: byKind('webhooks', database, (within) => new SqlWebhookStore(within)),
+    ledger: new SqlLedgerStore(database),
     close: () => database.close(),
   };
 }

@@ -1,7 +1,7 @@
 // The thread that has the database open, so that no disk can block the main thread.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { SqlStores } from '../contracts.ts';
-import { StoreUnavailableError } from '../errors.ts';
+import { QuotaExceededError, StoreUnavailableError } from '../errors.ts';
 import { openSqliteStores, type SqliteOptions } from './database.ts';
 
 export interface Call {
@@ -26,6 +26,8 @@ export interface SentError {
   /** Of a StoreUnavailableError. */
   readonly reason?: string | undefined;
   readonly cause?: unknown;
+  /** Of a QuotaExceededError. */
+  readonly exceeded?: Pick<QuotaExceededError, 'quota' | 'limit' | 'used'> | undefined;
 }
 
 await serve(parentPort as MessagePort, workerData);
@@ -60,5 +62,9 @@ async function run(stores: SqlStores, { store, method, args, deadline }: Call): 
 
 function toSend(error: unknown): SentError {
   const { name, message, cause } = error instanceof Error ? error : new Error(String(error));
+  if (error instanceof QuotaExceededError) {
+    const { quota, limit, used } = error;
+    return { name, message, exceeded: { quota, limit, used } };
+  }
   return { name, message, cause, reason: error instanceof StoreUnavailableError ? error.reason : undefined };
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { budgetOf, kindOf } from '../budgets.ts';
 import type { Claim, SqlStores } from '../contracts.ts';
-import { StoreUnavailableError } from '../errors.ts';
+import { QuotaExceededError, StoreUnavailableError } from '../errors.ts';
 import type { SqliteOptions } from './database.ts';
 import type { Answer, Call, SentError } from './thread.ts';
 
@@ -37,6 +37,7 @@ export async function openThreadedStores(options: ThreadedStoresOptions): Promis
     requests: thread.store('requests'),
     keys: thread.store('keys'),
     webhooks: thread.store('webhooks'),
+    ledger: thread.store('ledger'),
     close: () => thread.close(),
   };
 }
@@ -160,7 +161,8 @@ function startStoreThread(workerData: ThreadData): Worker {
   });
 }
 
-function asError({ name, message, reason, cause }: SentError): Error {
+function asError({ name, message, reason, cause, exceeded }: SentError): Error {
+  if (exceeded !== undefined) return new QuotaExceededError(exceeded);
   if (reason !== undefined) return new StoreUnavailableError(reason, { cause });
   return Object.assign(new Error(message, { cause }), { name });
 }

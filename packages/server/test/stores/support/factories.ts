@@ -123,7 +123,8 @@ function testStores(
     },
     clear: async () => {
       const database = new DatabaseSync(join(dataDir, DATABASE_FILE), { timeout: 5_000 });
-      database.exec('DELETE FROM parts; DELETE FROM results; DELETE FROM requests; DELETE FROM keys;');
+      const tables = ['parts', 'results', 'requests', 'keys', 'owners', 'audio_use'];
+      for (const table of tables) database.exec(`DELETE FROM ${table}`);
       database.close();
     },
     close: async () => {
