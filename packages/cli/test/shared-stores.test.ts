@@ -68,7 +68,8 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
   const outcomes = { done: { result: '{"emotions":[]}' }, failed: { failure }, deleted: null, waiting: null };
   for (const [id, outcome] of Object.entries(outcomes)) {
     const more = { uploadId: 'u', model: '4emotions', intervalSeconds: 5, partCount: 1 };
-    await from.requests.create({ id, owner: record.id, ...more });
+    const webhookUrl = id === 'done' ? 'https://receiver.example/hook' : null;
+    await from.requests.create({ id, owner: record.id, webhookUrl, ...more });
     await from.requests.addPart(id, part, LIMITS);
     await from.requests.complete(id, new Map([[1, 'e']]));
     if (outcome === null) continue;
@@ -76,17 +77,19 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
     await from.requests.finish(id, claim?.lease ?? '', outcome);
   }
   await from.requests.delete('deleted', record.id);
+  await from.keys.changeLimits(record.id, { rate: 60, storage: 1_000 });
+  await from.ledger.addAudio(new Map([[record.id, 90]]));
   const before = await from.requests.find('done');
   const target = { id: 'waiting', expiresAt: Date.parse('2100-01-01'), baseUrl: 'http://host' };
   const urls = await from.secrets.urls(target, [1]);
   await from.close();
 
   const moved = await undertone(['move', '--data-dir', dataDir], { env });
-  assert.equal(moved.code, 0, moved.stderr);
-  assert.equal(moved.stdout, 'Copied 2 keys and 3 past requests.\n');
+  assert.equal(moved.code, 3, moved.stderr);
+  assert.equal(moved.stdout, 'Copied 2 keys, 3 past requests and 1 pending webhook.\n');
   assert.match(moved.stderr, /^1 recording not copied, because not finished/);
   const again = await undertone(['move', '--data-dir', dataDir], { env });
-  assert.equal(again.stdout, 'Copied 0 keys and 0 past requests.\n');
+  assert.equal(again.stdout, 'Copied 0 keys, 0 past requests and 0 pending webhooks.\n');
 
   const to = await openStores({ dataDir, databaseUrl }, { kind: 'local' });
   t.after(() => to.close());
@@ -95,8 +98,19 @@ test('move copies keys and results, skips unfinished requests, and can be run ag
     id: record.id,
     name: 'laptop',
     owner: record.id,
-    limits: {},
+    limits: { rate: 60, storage: 1_000 },
   });
+  assert.equal((await to.ledger.use()).get(record.id)?.audioSeconds, 90);
+  const [webhook, ...others] = await to.webhooks.claim({ limit: 9, holdMs: 1_000 });
+  assert.partialDeepStrictEqual(webhook, { requestId: 'done', owner: record.id, status: 'completed' });
+  assert.deepEqual(others, []);
+  await to.webhooks.remove(webhook?.id ?? '');
+  await undertone(['move', '--data-dir', dataDir], { env });
+  assert.deepEqual(
+    await to.webhooks.claim({ limit: 9, holdMs: 1_000 }),
+    [],
+    'one that was sent is not sent again',
+  );
   assert.deepEqual(await to.keys.lookUp(revoked), { state: 'revoked' });
   assert.deepEqual(await to.requests.find('done'), before);
   assert.deepEqual(await to.requests.outcome('done'), { result: '{"emotions":[]}' });

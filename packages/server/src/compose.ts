@@ -7,10 +7,14 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp, buildOperationsApp } from './app.ts';
 import { AudioHours } from './audio-hours.ts';
+import { KeyEventLog } from './audit.ts';
 import { Admission } from './clips/admission.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { Authenticator } from './http/authenticator.ts';
+import { baseUrls } from './http/base-url.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
+import { readOwnerUse } from './operators/owner-use.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
@@ -33,6 +37,9 @@ const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
 
 const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
 
+/** Memory for audio of streams that waits, and for recordings on their way to S3. Short recordings have their own. */
+const HELD_BYTES = 256 * 1024 * 1024;
+
 /** What the services are built from. Tests replace some of it. */
 export interface Dependencies {
   readonly settings: Settings;
@@ -43,6 +50,7 @@ export interface Dependencies {
   readonly stopping: AbortSignal;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
+  readonly heldBytes?: number;
   readonly admissionLimits?: Partial<typeof ADMISSION_LIMITS>;
   readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
@@ -83,8 +91,10 @@ export function composeServices(dependencies: Dependencies): { services: Service
     jobs: settings.asynchJobs,
     ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });
+  const held = new HeldBytes(dependencies.heldBytes ?? HELD_BYTES);
   const streams = new Streams({
     metrics,
+    held,
     times: dependencies.streamTimes ?? {},
   });
   const uploads = new Uploads({
@@ -93,6 +103,8 @@ export function composeServices(dependencies: Dependencies): { services: Service
     metrics,
     timeouts: bodyTimeouts,
     storageLimit: settings.storageLimit,
+    held,
+    isEnvironmentOwner: (owner) => authenticator.isEnvironmentOwner(owner),
     onQueued: () => worker.wake(),
   });
   const sweep = new Sweep({
@@ -100,6 +112,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     blobs,
     logger,
     onUnprocessed: (requests) => metrics.expiredUnprocessed.inc(requests),
+    storageLimit: settings.storageLimit,
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     eraseOldCopies:
@@ -108,17 +121,21 @@ export function composeServices(dependencies: Dependencies): { services: Service
         : undefined,
     ...(now && { now }),
   });
+  const admission = new Admission({
+    ...ADMISSION_LIMITS,
+    ...dependencies.admissionLimits,
+    maxWork: settings.queueLimit + classifier.stats().threads,
+    expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
+  });
+  if (settings.metricsOwners) {
+    metrics.watchOwners(() => readOwnerUse({ ledger, streams, webhooks, held: [admission.held, held] }));
+  }
   const services: Services = {
     settings,
     logger,
     metrics,
     classifier,
-    admission: new Admission({
-      ...ADMISSION_LIMITS,
-      ...dependencies.admissionLimits,
-      maxWork: settings.queueLimit + classifier.stats().threads,
-      expectedWaitMs: (requests) => classifier.expectedWaitMs(requests),
-    }),
+    admission,
     authenticator,
     tokens: new Tokens({ authenticator, secret: secrets.derive('tokens'), ...(now && { now }) }),
     audioHours,
@@ -127,6 +144,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     blobs,
     secrets,
     uploads,
+    baseUrlOf: baseUrls(settings, logger),
     worker,
     streams,
     webhooks,
@@ -188,6 +206,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   });
   opened.defer(() => services.authenticator.close());
   opened.defer(() => services.audioHours.close());
+  const keyEvents = new KeyEventLog({ keys: stores.keys, logger });
+  opened.defer(() => keyEvents.close());
   const app = await buildApp(services);
   opened.defer(() => app.close());
   await app.listen({ host: settings.host, port: settings.port });

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { AudioHours } from './audio-hours.ts';
 import type { Admission } from './clips/admission.ts';
 import type { Authenticator } from './http/authenticator.ts';
+import type { BaseUrlOf } from './http/base-url.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { ConnectionLimits } from './http/connections.ts';
 import type { Metrics } from './operators/metrics.ts';
@@ -36,6 +37,7 @@ export interface Services {
   readonly blobs: BlobStore;
   readonly secrets: Secrets;
   readonly uploads: Uploads;
+  readonly baseUrlOf: BaseUrlOf;
   readonly worker: RecordingWorker;
   readonly streams: Streams;
   readonly webhooks: Webhooks;

@@ -45,6 +45,12 @@ export const SETTINGS = {
     'Port of /metrics, /readyz and /healthz alone; 0 serves them with everything else',
     integer(0, 65_535),
   ),
+  metricsOwners: setting(
+    'SERVICE_METRICS_OWNERS',
+    'false',
+    'true shows the use of each owner of keys in /metrics, by name',
+    trueOrFalse,
+  ),
   publicUrl: setting(
     'SERVICE_PUBLIC_URL',
     '',

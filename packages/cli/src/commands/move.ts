@@ -22,7 +22,7 @@ export function addMove(program: Command): void {
     .command('move')
     .summary('copy keys and results from the data folder to PostgreSQL')
     .description(
-      'Copies keys and unexpired results from the data folder to the database in SERVICE_DATABASE_URL.',
+      'Copies keys with their owners and limits, unexpired results and webhooks still to be sent from the data folder to the database in SERVICE_DATABASE_URL.',
     )
     .addOption(settingFlag('dataDir'))
     .addHelpText('after', MORE)

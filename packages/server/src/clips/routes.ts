@@ -39,7 +39,7 @@ export function addClipRoute(app: TypedApp, url: string, operation: Operation, s
       const { caller } = request;
       if (caller !== null) await services.audioHours.require(caller);
       const body = clipBody(request.raw);
-      return services.admission.run(request.caller?.id ?? '', body.announced, (reservation) =>
+      return services.admission.run(caller?.owner ?? '', body.announced, (reservation) =>
         classify(request as FastifyRequest, reply, body, reservation, services),
       );
     },

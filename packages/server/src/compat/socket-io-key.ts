@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'socket.io';
+import type { Hold } from '../held-bytes.ts';
 import type { Connections } from '../http/connections.ts';
+import { UnreadBytes } from '../streams/unread-bytes.ts';
 
 type Engine = Server['engine'];
 type EngineSocket = Socket['conn'];
@@ -8,24 +10,28 @@ type EngineRequest = IncomingMessage & { _query: { sid?: string } };
 
 /**
  * Socket.IO accepts a connection first and gets the key later, in the CONNECT packet; some clients upgrade from polling to
- * WebSocket before they send it. Until then each connection of a client may send only as much as that packet needs.
+ * WebSocket before they send it. Until then each connection of a client may send only as much as that packet needs. Then what
+ * has not arrived completely is held in the memory of its owner.
  */
 export class SocketIoKeys {
   readonly #clients = new Map<string, EngineSocket>();
   readonly #connections: Connections;
   readonly #known = new WeakMap<EngineSocket, PromiseWithResolvers<boolean>>();
-  readonly #isKnown = new WeakSet<EngineSocket>();
+  /** Only of known clients. */
+  readonly #memory = new WeakMap<EngineSocket, () => Hold>();
+  readonly #maxBodyBytes: number;
 
-  constructor(engine: Engine, connections: Connections) {
+  constructor(engine: Engine, connections: Connections, maxBodyBytes: number) {
     this.#connections = connections;
+    this.#maxBodyBytes = maxBodyBytes;
     engine.use((request: EngineRequest, response: ServerResponse, next: (error?: Error) => void) =>
       this.#check(request, response, next),
     );
     engine.on('connection', (socket: EngineSocket) => this.#watch(socket));
   }
 
-  markKnown(socket: EngineSocket): void {
-    this.#isKnown.add(socket);
+  markKnown(socket: EngineSocket, memory: () => Hold): void {
+    this.#memory.set(socket, memory);
     this.#known.get(socket)?.resolve(true);
     this.#connections.markKnown(socket.request.socket);
   }
@@ -49,23 +55,32 @@ export class SocketIoKeys {
   #limitBytes(socket: EngineSocket, tcp: IncomingMessage['socket']): void {
     const start = tcp.bytesRead;
     const onData = () => {
-      if (this.#isKnown.has(socket)) tcp.off('data', onData);
-      else if (tcp.bytesRead - start > this.#connections.limits.unknownBytes) {
+      if (tcp.bytesRead - start > this.#connections.limits.unknownBytes) {
         this.#connections.refuse(tcp, 'too_much_data');
       }
     };
     tcp.on('data', onData);
+    void this.#known.get(socket)?.promise.then(() => {
+      tcp.off('data', onData);
+      const memory = this.#memory.get(socket);
+      if (memory !== undefined) countUnread(socket, tcp, memory());
+    });
   }
 
   #check(request: EngineRequest, response: ServerResponse, next: (error?: Error) => void): void {
     const client = this.#clients.get(request._query.sid ?? '');
-    if (client === undefined) {
-      next();
-    } else if (this.#isKnown.has(client)) {
+    if (client === undefined) return next();
+    const isUpgrade = request.headers.upgrade !== undefined;
+    if (isUpgrade) this.#limitBytes(client, request.socket);
+    const memory = this.#memory.get(client);
+    if (memory !== undefined) {
       this.#connections.markKnown(request.socket);
-      next();
-    } else if (request.headers.upgrade !== undefined) {
-      this.#limitBytes(client, request.socket);
+      if (request.method !== 'POST') return next();
+      const body = memory();
+      response.once('close', () => body.release());
+      if (body.resize(this.#bodyBytes(request))) next();
+      else response.writeHead(503, { connection: 'close' }).end();
+    } else if (isUpgrade) {
       void this.#known.get(client)?.promise.then((known) => {
         if (known) this.#connections.markKnown(request.socket);
       });
@@ -79,9 +94,22 @@ export class SocketIoKeys {
     }
   }
 
+  #bodyBytes({ headers }: IncomingMessage): number {
+    return Math.min(Number(headers['content-length'] ?? this.#maxBodyBytes), this.#maxBodyBytes);
+  }
+
   #isSmall({ headers }: IncomingMessage): boolean {
     return Number(headers['content-length'] ?? Number.NaN) <= this.#connections.limits.unknownBytes;
   }
+}
+
+/** A complete message is read at once. */
+function countUnread(socket: EngineSocket, tcp: IncomingMessage['socket'], hold: Hold): void {
+  const unread = new UnreadBytes(tcp, hold, () => cutConnection(socket));
+  socket.on('packet', () => {
+    unread.messageComplete();
+    unread.messageConsumed();
+  });
 }
 
 /** At once: a polite close would wait up to 30 s for a client that does not read. */

@@ -3,6 +3,7 @@ import type { Classifier } from '@undertone/classifier';
 import { DEFAULT_MODEL, PATHS, SAMPLE_RATE, STREAM_LIMITS } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import { Server, type Socket } from 'socket.io';
+import type { Hold } from '../held-bytes.ts';
 import { rechecks } from '../http/auth.ts';
 import { requireModel, resultOf } from '../prediction.ts';
 import { asProblem, ProblemError } from '../problems.ts';
@@ -50,7 +51,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     for (const listener of otherListeners) listener.call(app.server, request, ...rest);
   });
   io.attach(app.server);
-  const keys = new SocketIoKeys(io.engine, app.connections);
+  const keys = new SocketIoKeys(io.engine, app.connections, MAX_MESSAGE_BYTES);
 
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };
@@ -58,7 +59,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         requireScope(caller, 'stream');
-        keys.markKnown(socket.conn);
+        keys.markKnown(socket.conn, () => streams.held.hold(caller.owner));
         await app.countRequest(caller);
         await services.audioHours.require(caller);
         const releaseSlot = streams.reserveSlot(caller);
@@ -109,6 +110,7 @@ interface AudioMessage {
 class SocketIoSession extends StreamSession {
   readonly #socket: Socket;
   readonly #classifier: Classifier;
+  readonly #memory: Hold;
   #windows: StreamWindows | undefined;
   #sampleRate = 0;
   #queuedBytes = 0;
@@ -120,7 +122,10 @@ class SocketIoSession extends StreamSession {
     // The middleware above has checked that the key is a string, and valid.
     const recheckKey = rechecks(tokens, socket.handshake.auth['api_key'] as string);
     const addAudio = (seconds: number) => audioHours.use(caller, seconds);
-    super({ classifier, metrics, logger, times: streams.times, recheckKey, addAudio });
+    const memory = streams.held.hold(caller.owner);
+    super({ classifier, metrics, logger, times: streams.times, recheckKey, addAudio, memory });
+    this.#memory = memory;
+    void this.closed.then(() => memory.release());
     this.#socket = socket;
     this.#classifier = classifier;
     socket.once('disconnect', () => {
@@ -160,19 +165,21 @@ class SocketIoSession extends StreamSession {
     try {
       const audio = readMessage(message, this.#classifier);
       const bytes = audio.audio.length;
-      if (this.#queuedBytes + bytes > MAX_QUEUED_BYTES) {
+      const queued = this.#queuedBytes + bytes;
+      if (queued > MAX_QUEUED_BYTES || !this.#memory.resize(queued)) {
         this.#emit('warning', {
           message:
             'Audio arrives faster than it can be classified. This message was dropped: send more slowly.',
         });
         return;
       }
-      this.#queuedBytes += bytes;
+      this.#queuedBytes = queued;
       this.#lastTask = this.#lastTask
         .then(() => this.#classify(audio))
         .catch((error: unknown) => this.fail(error))
         .finally(() => {
           this.#queuedBytes -= bytes;
+          this.#memory.resize(this.#queuedBytes);
         });
     } catch (error) {
       this.#emit('error', { error: asProblem(error).message });

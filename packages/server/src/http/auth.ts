@@ -1,5 +1,6 @@
 import { API_KEY_HEADER, KEY_PROTOCOL_PREFIX } from '@undertone/contract';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { audit } from '../audit.ts';
 import { ProblemError, retryLater } from '../problems.ts';
 import type { Caller } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
@@ -23,7 +24,7 @@ declare module 'fastify' {
 const WRONG_KEYS_PER_MINUTE = 20;
 
 /** Finds the caller of a key. Throws a problem if the key is invalid or the address sent too many wrong ones. */
-type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
+type CheckKey = (key: string | undefined, address: string, log?: FastifyBaseLogger) => Promise<Caller>;
 
 /**
  * Checks the key before any byte of the body is read, also on unknown paths, so that nothing is visible without a key.
@@ -31,7 +32,7 @@ type CheckKey = (key: string | undefined, address: string) => Promise<Caller>;
  */
 export function requireKeys(app: FastifyInstance, tokens: Tokens, makeBuckets: MakeBuckets): void {
   const wrongKeys = makeBuckets('address');
-  const check: CheckKey = async (key, address) => {
+  const check: CheckKey = async (key, address, log = app.log) => {
     if (key === undefined || key === '') {
       throw new ProblemError(
         'missing_api_key',
@@ -48,12 +49,15 @@ export function requireKeys(app: FastifyInstance, tokens: Tokens, makeBuckets: M
         'Too many wrong API keys from this address. Try again later.',
         retryAfterSeconds,
       );
+    audit(log, 'key.refused', { key: /^ut_([0-9a-f]{12})_/.exec(key)?.[1] });
     throw new ProblemError('invalid_api_key', 'This API key is unknown, expired or revoked.');
   };
   app.decorate('checkKey', check);
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request: FastifyRequest) => {
-    if (!request.routeOptions.config.withoutKey) request.caller = await check(keyOf(request), request.ip);
+    if (!request.routeOptions.config.withoutKey) {
+      request.caller = await check(keyOf(request), request.ip, request.log);
+    }
   });
 }
 

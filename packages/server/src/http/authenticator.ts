@@ -70,6 +70,10 @@ export class Authenticator {
     return this.#cached(`id ${id}`, async () => this.#callerOf(await this.#keys.lookUpId(id), null));
   }
 
+  isEnvironmentOwner(owner: string): boolean {
+    return this.#environmentHash !== null && this.#environmentCaller(this.#environmentHash).owner === owner;
+  }
+
   async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
     const cached = this.#cache.get(name);
     if (cached !== undefined && this.#monotonicMs() - cached.lookedUpAt < FRESH_MS)

@@ -1,7 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http';
-import { BlockList, isIP, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Metrics } from '../operators/metrics.ts';
+import { type IsTrustedProxy, trustedProxies } from './trusted-proxies.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -57,7 +58,7 @@ const LOG_EVERY_MS = 1_000;
 export class Connections {
   readonly limits: ConnectionLimits;
   readonly #options: ConnectionsOptions;
-  readonly #trusted = new BlockList();
+  readonly #isTrustedProxy: IsTrustedProxy;
   /** By address, the oldest first. */
   readonly #unknown = new Map<string, Map<Socket, Unknown>>();
   readonly #refusals = new Map<RefusalReason, number>();
@@ -66,11 +67,7 @@ export class Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.limits = options.limits;
-    for (const proxy of options.trustedProxies) {
-      const [address = '', bits] = proxy.split('/');
-      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-      this.#trusted.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
-    }
+    this.#isTrustedProxy = trustedProxies(options.trustedProxies);
   }
 
   watch(server: Server): void {
@@ -106,7 +103,7 @@ export class Connections {
 
   #add(socket: Socket): void {
     const address = addressOf(socket);
-    if (isIP(address) === 0 || this.#trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')) return;
+    if (isIP(address) === 0 || this.#isTrustedProxy(address)) return;
     const group = this.#unknown.get(address) ?? new Map<Socket, Unknown>();
     const { maxUnknown, maxUnknownPerAddress, unknownMs } = this.limits;
     if (group.size >= maxUnknownPerAddress) this.#evict(group, socket);

@@ -2,6 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Classifier } from '@undertone/classifier';
 import type { RequestState } from '@undertone/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { OwnerUseValue } from './owner-use.ts';
 
 const LATENCY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5];
 const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
@@ -118,6 +119,21 @@ export class Metrics {
       // An unavailable store must not hide all other metrics.
       () => countByState().catch(() => ({})),
     );
+  }
+
+  /** Only if the operator wants it: one series for each owner and resource. */
+  watchOwners(read: () => Promise<OwnerUseValue[]>): void {
+    new Gauge({
+      name: 'undertone_owner_use',
+      help: 'Use by owner of keys: open, queued, storage_bytes, audio_seconds (24 hours) in all processes; streams, webhooks, held_bytes in this one',
+      labelNames: ['owner', 'resource'],
+      registers: [this.registry],
+      async collect() {
+        const values = await read().catch(() => []);
+        this.reset();
+        for (const { value, ...labels } of values) this.set(labels, value);
+      },
+    });
   }
 
   observeClip(stages: Readonly<Record<string, number>>, audioSeconds: number): void {

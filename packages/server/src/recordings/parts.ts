@@ -9,6 +9,7 @@ import {
   type LimitExceeded,
   type Part,
   type RequestStore,
+  type RequestWithUsage,
   type StorageLimits,
 } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
@@ -29,10 +30,9 @@ interface ReceiverOptions {
   readonly metrics: Metrics;
   /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
   readonly storageLimit: number;
+  /** The owner of SERVICE_API_KEY, which no store knows. */
+  readonly isEnvironmentOwner: (owner: string) => boolean;
 }
-
-/** A part that begins to arrive, with what its owner has stored. */
-type Found = NonNullable<Awaited<ReturnType<RequestStore['findWithUsage']>>>;
 
 /** Receives parts within the storage limits and records them once they are safely stored. */
 export class PartReceiver {
@@ -108,15 +108,18 @@ export class PartReceiver {
     return answer;
   }
 
-  async #find(requestId: string, number: number): Promise<Found> {
+  async #find(requestId: string, number: number): Promise<RequestWithUsage> {
     const found = await this.#options.requests.findWithUsage(requestId, number);
     if (found === null) throw notFound();
     requireUploading(found.request);
+    if (!found.ownerHasKey && !this.#options.isEnvironmentOwner(found.request.owner)) {
+      throw new ProblemError('forbidden', 'The API key of this upload was revoked or has expired.');
+    }
     return found;
   }
 
   /** Throws the problem when this part, with all others that are arriving, would pass the limits. */
-  #quotaOf(arrival: Arrival, found: Found, limits: StorageLimits): () => Promise<void> {
+  #quotaOf(arrival: Arrival, found: RequestWithUsage, limits: StorageLimits): () => Promise<void> {
     let { usage } = found;
     let recorded = this.#arrivals.recorded(arrival);
     const exceeded = () => {

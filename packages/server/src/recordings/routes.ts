@@ -11,6 +11,7 @@ import {
 } from '@undertone/contract/schemas';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { audit, shownOwner } from '../audit.ts';
 import { callerOf } from '../http/auth.ts';
 import { leaveBodiesUnread } from '../http/body.ts';
 import type { Operation } from '../openapi/operation.ts';
@@ -54,7 +55,7 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     { ...RESUME, schema: { ...RESUME.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       reply.headers(NO_STORE);
-      const baseUrl = baseUrlOf(request as FastifyRequest, services);
+      const baseUrl = services.baseUrlOf(request as FastifyRequest);
       const status = await uploads.resume(ownerOf(request), request.params.request_id, baseUrl);
       return sendUrls(reply as FastifyReply, status);
     },
@@ -80,8 +81,12 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
     { ...DELETE, schema: { ...DELETE.schema, params: REQUEST_PARAMS } },
     async (request, reply) => {
       const id = request.params.request_id.toLowerCase();
-      const outcome = await requests.delete(id, ownerOf(request));
+      const { owner, logId } = callerOf(request);
+      const outcome = await requests.delete(id, owner);
       if (outcome === 'unknown') throw notFound();
+      if (outcome === 'deleted') {
+        audit(request.log, 'request.deleted', { asynch_request: id, key: logId, owner: shownOwner(owner) });
+      }
       worker.cancel(id);
       // The record is deleted first: without it the blobs cannot be found, and the sweep erases what a crash leaves.
       await blobs.eraseGroup(id);
@@ -124,7 +129,7 @@ export function addInitiateRoute(
       const caller = request as FastifyRequest;
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
       await services.audioHours.require(command);
-      const begun = await services.uploads.initiate(command, baseUrlOf(caller, services));
+      const begun = await services.uploads.initiate(command, services.baseUrlOf(caller));
       return sendUrls(reply as FastifyReply, begun);
     },
   });
@@ -251,11 +256,6 @@ export function parseOptionalJson(app: TypedApp): void {
       done(new ProblemError('bad_request', 'The body is not valid JSON.', { cause }));
     }
   });
-}
-
-function baseUrlOf({ protocol, host, socket }: FastifyRequest, { settings }: Services): string {
-  if (settings.publicUrl !== '') return settings.publicUrl;
-  return `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`;
 }
 
 export function ownerOf(request: Pick<FastifyRequest, 'caller'>): string {

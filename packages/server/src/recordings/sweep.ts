@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { BlobStore } from '../stores/blobs.ts';
 import type { RequestStore } from '../stores/contracts.ts';
+import { limitUploads } from './limit-uploads.ts';
 
 const SWEEP_EVERY_MS = 60_000;
 /** Timers are not exact: a turn may be taken this much early. */
@@ -14,6 +15,8 @@ interface SweepOptions {
   readonly logger: FastifyBaseLogger;
   /** Counts requests that expired while they waited for a worker. */
   readonly onUnprocessed?: (requests: number) => void;
+  /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
+  readonly storageLimit: number;
   /** A blob without a record may still be arriving. At this age it is an orphan, left by a crash. */
   readonly orphanAfterMs: number;
   /** Erases expired copies of an embedded database, which upgrades leave. */
@@ -73,11 +76,17 @@ export class Sweep {
 
   async #sweepBlobs(): Promise<void> {
     const { requests, blobs } = this.#options;
-    const groups = await blobs.groups();
+    // Sizes are known only where clients upload straight to the blob store.
+    const sizes = await blobs.groupSizes?.();
+    const groups = sizes === undefined ? await blobs.groups() : [...sizes.keys()];
     const failures: unknown[] = [];
     for (let at = 0; at < groups.length && !this.#stopped; at += GROUPS_AT_ONCE) {
       const some = groups.slice(at, at + GROUPS_AT_ONCE);
       const needed = new Set(await requests.needingBlobs(some));
+      if (sizes !== undefined) {
+        const bytes = new Map([...needed].map((group) => [group, sizes.get(group) ?? 0]));
+        await limitUploads(bytes, this.#options).catch((error: unknown) => failures.push(error));
+      }
       for (const group of some) {
         const done = needed.has(group) ? this.#eraseOrphans(group) : this.#eraseGroup(group);
         await done.catch((error: unknown) => failures.push(error));

@@ -7,10 +7,11 @@ import {
   plainEtag,
   type UploadStatus,
 } from '@undertone/contract';
+import type { HeldBytes } from '../held-bytes.ts';
 import { announcedBytes, type BodyLimits, type BodyTimeouts, bodyStream, receiveBody } from '../http/body.ts';
 import { receiveFormFile } from '../http/form-file.ts';
 import type { Metrics } from '../operators/metrics.ts';
-import { ProblemError } from '../problems.ts';
+import { ProblemError, retryLater } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
 import type { Caller, Part, RequestStore } from '../stores/contracts.ts';
 import type { KeyLimits } from '../stores/key-limits.ts';
@@ -26,6 +27,10 @@ interface UploadOptions {
   readonly timeouts: { readonly part: BodyTimeouts; readonly recording: BodyTimeouts };
   /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
   readonly storageLimit: number;
+  /** The owner of SERVICE_API_KEY, which no store knows. */
+  readonly isEnvironmentOwner: (owner: string) => boolean;
+  /** Memory for recordings on their way to the blob store. */
+  readonly held: HeldBytes;
   /** A recording is complete and ready for a worker. */
   readonly onQueued: () => void;
 }
@@ -114,9 +119,27 @@ export class Uploads {
 
   /** A whole recording in one call. An interrupted one leaves nothing behind. */
   async send(command: CreateCommand, body: IncomingMessage): Promise<CompleteResult> {
-    const { requests, blobs, metrics } = this.#options;
-    const limits = { ...this.#options.timeouts.recording, maxBytes: ASYNCH_LIMITS.maxFileBytes };
+    const { blobs, held, timeouts } = this.#options;
+    const limits = { ...timeouts.recording, maxBytes: ASYNCH_LIMITS.maxFileBytes };
     const incoming = recordingIn(body, limits);
+    const buffer = held.hold(command.owner);
+    // Before a byte is read.
+    if (!buffer.resize(Math.min(blobs.bufferBytes ?? 0, incoming.length ?? limits.maxBytes)))
+      throw tooManyAtOnce();
+    try {
+      return await this.#receive(command, body, incoming, limits);
+    } finally {
+      buffer.release();
+    }
+  }
+
+  async #receive(
+    command: CreateCommand,
+    body: IncomingMessage,
+    incoming: Incoming,
+    limits: BodyLimits,
+  ): Promise<CompleteResult> {
+    const { requests, blobs, metrics } = this.#options;
     const { request, isNew } = await createRequest(requests, { ...command, uploadLeaseMs: UPLOAD_LEASE_MS });
     const { id, state } = request;
     if (!isNew) {
@@ -160,6 +183,12 @@ export class Uploads {
     }
     return answer;
   }
+}
+
+function tooManyAtOnce(): ProblemError {
+  const detail =
+    'Too many recordings are arriving at the same time. Try again in 5 seconds, or upload in parts.';
+  return retryLater('overloaded', detail, 5);
 }
 
 /** The other fields of a form, headers and boundaries. */

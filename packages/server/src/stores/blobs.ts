@@ -5,6 +5,8 @@
 export interface BlobStore {
   /** The origin clients upload to, when that is not this server: web pages need permission to connect to it. */
   readonly uploadOrigin?: string;
+  /** Bytes that `write` keeps in memory at most; none by default. */
+  readonly bufferBytes?: number;
   /** Initiate and resume: where the client uploads each part. */
   uploadUrls(request: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]>;
   /** Complete and resume, where clients upload straight to this store: the parts that are there now. */
@@ -27,6 +29,8 @@ export interface BlobStore {
   eraseGroup(group: string): Promise<void>;
   /** The sweep. */
   groups(): Promise<string[]>;
+  /** The sweep, where clients upload straight to this store: bytes of every group. */
+  groupSizes?(): Promise<Map<string, number>>;
   /** The sweep. Everything that uses space, unfinished blobs included. */
   list(group: string): Promise<BlobInfo[]>;
   /** `/readyz`. Rejects when nothing can be written. */

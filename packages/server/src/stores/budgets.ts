@@ -9,7 +9,7 @@ export const LONG_MS = 30_000;
 
 /** Every other call is an `answer`. */
 const LONG_CALLS: Readonly<Record<string, readonly string[]>> = {
-  requests: ['finish', 'outcome', 'addResultChunk', 'resultChunk', 'expire'],
+  requests: ['finish', 'outcome', 'addResultChunk', 'resultChunk', 'expire', 'noteArrived'],
   keys: ['revoke'],
 };
 

@@ -114,6 +114,27 @@ export interface StorageUsage {
   readonly ownerBytes: number;
 }
 
+/** A request whose part begins to arrive. */
+export interface RequestWithUsage {
+  readonly request: AsynchRequest;
+  readonly usage: StorageUsage;
+  /** Of the owner; null if it has none of its own. */
+  readonly storageLimit: number | null;
+  /** False when all stored keys of the owner are revoked or expired. */
+  readonly ownerHasKey: boolean;
+}
+
+/** An upload whose parts go straight to the blob store. */
+export interface ArrivedUpload {
+  readonly id: string;
+  readonly owner: string;
+  readonly bytes: number;
+  /** Of everything the owner has stored, this upload included. */
+  readonly ownerBytes: number;
+  /** Of the owner; null if it has none of its own. */
+  readonly storageLimit: number | null;
+}
+
 export type LimitExceeded =
   | { readonly added: false; readonly why: 'file_too_large' }
   | { readonly added: false; readonly why: 'storage_limit'; readonly usedBytes: number };
@@ -200,11 +221,8 @@ export interface RequestStore {
   list(owner: string, options: ListOptions): Promise<AsynchRequest[]>;
   /** Every route. Null when unknown or deleted; `expired` even before `expire` has run. Never reads the result. */
   find(id: string): Promise<AsynchRequest | null>;
-  /** A part that begins to arrive: `find`, what counts towards the storage limits, and the owner's own limit if it has one. */
-  findWithUsage(
-    id: string,
-    partNumber: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage; storageLimit: number | null } | null>;
+  /** A part that begins to arrive: `find`, and what decides whether its owner may send it. */
+  findWithUsage(id: string, partNumber: number): Promise<RequestWithUsage | null>;
   /** A part that is safely stored. */
   addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart>;
   /** Resume; the worker; the sweep. Ordered by number. */
@@ -250,6 +268,11 @@ export interface RequestStore {
   expire(options?: { limit?: number }): Promise<Expired>;
   /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
+  /**
+   * The sweep, where clients upload straight to the blob store: bytes by request. They count towards the storage of the owner.
+   * Returns the requests that are still uploading.
+   */
+  noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]>;
   /** Metrics. */
   countByState(): Promise<Partial<Record<RequestState, number>>>;
   /** `/readyz`: writes. */
@@ -311,6 +334,18 @@ export type KeyLookup =
     }
   | { readonly state: 'revoked' | 'expired' | 'unknown' };
 
+/** A change of a key, for the audit log. */
+export interface KeyEvent {
+  readonly change: 'created' | 'limited' | 'revoked';
+  /** Its id. */
+  readonly key: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly limits: NamedLimits;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** API keys. Only hashes are stored, so a key cannot be read back. */
 export interface KeyStore {
   /** The command line, and the first start. The key is returned only here. */
@@ -333,6 +368,8 @@ export interface KeyStore {
     idOrName: string,
     options?: { batchRows?: number },
   ): Promise<{ revoked: KeyRecord } | { why: 'unknown' | 'ambiguous' }>;
+  /** The audit log: changes since the last call, of any process. Each is returned once. */
+  takeEvents(): Promise<KeyEvent[]>;
   /** The first start: true when no key is active. */
   isEmpty(): Promise<boolean>;
 }

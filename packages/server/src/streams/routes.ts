@@ -80,9 +80,11 @@ export const streamRoutes: FastifyPluginAsyncTypebox<Services> = async (app, ser
       throw new ProblemError('bad_request', 'This path accepts WebSocket connections only.');
     },
     wsHandler: async (socket, request: FastifyRequest) => {
-      const session = new WebSocketSession(socket, readyMessage(request.id, request.query as Query), {
+      const ready = readyMessage(request.id, request.query as Query);
+      const session = new WebSocketSession(socket, request.raw.socket, ready, {
         classifier,
         metrics,
+        memory: streams.held.hold(callerOf(request).owner),
         recheckKey: rechecks(tokens, keyOf(request) ?? ''),
         addAudio: (seconds) => audioHours.use(callerOf(request), seconds),
         logger: request.log,

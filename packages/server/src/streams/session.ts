@@ -1,6 +1,7 @@
 import type { Classifier, ClipPrediction } from '@undertone/classifier';
 import { STREAM_LIMITS, type StreamError } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Hold } from '../held-bytes.ts';
 import type { RecheckKey } from '../http/auth.ts';
 import type { Metrics } from '../operators/metrics.ts';
 import { asProblem, retryLater } from '../problems.ts';
@@ -30,6 +31,8 @@ export interface SessionOptions {
   readonly recheckKey: RecheckKey;
   /** Counts classified audio. Rejects with the problem when the owner has used up its hours. */
   readonly addAudio: (seconds: number) => Promise<void>;
+  /** For audio that waits; released when the connection closes. */
+  readonly memory: Hold;
   readonly logger: FastifyBaseLogger;
   readonly times: StreamTimes;
 }

@@ -1,4 +1,5 @@
 import { on } from 'node:events';
+import type { Socket } from 'node:net';
 import {
   formatTimestamp,
   STREAM_CLOSE,
@@ -9,8 +10,9 @@ import {
 } from '@undertone/contract';
 import type { WebSocket } from 'ws';
 import { resultOf } from '../prediction.ts';
-import { ProblemError } from '../problems.ts';
+import { ProblemError, retryLater } from '../problems.ts';
 import { type SessionOptions, type StreamFailure, StreamSession } from './session.ts';
+import { UnreadBytes } from './unread-bytes.ts';
 import { type StreamWindow, StreamWindows, streamFormat } from './windows.ts';
 
 type Message = StreamReady | StreamPrediction | StreamError | StreamDone;
@@ -41,10 +43,14 @@ export class WebSocketSession extends StreamSession {
   readonly #ready: StreamReady;
   readonly #idleMs: number;
   readonly #windows: StreamWindows;
+  readonly #unread: UnreadBytes;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(socket: WebSocket, ready: StreamReady, options: SessionOptions) {
+  /** `tcp`: the connection under the socket. */
+  constructor(socket: WebSocket, tcp: Socket, ready: StreamReady, options: SessionOptions) {
     super(options);
+    this.#unread = new UnreadBytes(tcp, options.memory, () => this.fail(tooMuchUnread()));
+    socket.on('message', () => this.#unread.messageComplete());
     this.#socket = socket;
     this.#ready = ready;
     this.#idleMs = options.times.idleMs;
@@ -75,6 +81,7 @@ export class WebSocketSession extends StreamSession {
         if (data.length > 0) this.#startIdleTimer();
         if (isBinary) {
           for (const window of this.#windows.push(data)) await this.#answer(window);
+          this.#unread.messageConsumed();
         } else {
           requireEnd(data);
           return await this.#finish();
@@ -136,6 +143,10 @@ export class WebSocketSession extends StreamSession {
       this.close({ code: 'request_timeout', detail });
     }, this.#idleMs);
   }
+}
+
+function tooMuchUnread(): ProblemError {
+  return retryLater('overloaded', 'Too much audio is waiting to be read. Send smaller messages.', 5);
 }
 
 function requireEnd(data: Buffer): void {

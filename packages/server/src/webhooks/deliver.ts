@@ -4,6 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_RETRY_SECONDS } from '@undertone/contract';
 import type { FastifyBaseLogger } from 'fastify';
+import { audit, shownOwner } from '../audit.ts';
 import type { Metrics } from '../operators/metrics.ts';
 import type { Webhook, WebhookStore } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
@@ -62,6 +63,11 @@ export class Webhooks {
   /** The signing secret of an owner, in the form that receivers are given. */
   secretOf(owner: string): string {
     return formatSecret(this.#secret(owner));
+  }
+
+  /** Metrics: deliveries by owner. */
+  inFlight(): ReadonlyMap<string, number> {
+    return this.#turns.byOwner();
   }
 
   start(): void {
@@ -145,10 +151,14 @@ export class Webhooks {
       const afterMs = this.#times.retryMs[attempts];
       const givenUp = afterMs === undefined;
       metrics.webhooks.inc({ outcome: givenUp ? 'given_up' : 'failed' });
-      logger.warn(
-        { ...context, why: reasonOf(error) },
-        givenUp ? 'a webhook was given up' : 'a webhook was not delivered; trying again later',
-      );
+      const why = reasonOf(error);
+      if (givenUp) {
+        const { event: type, ...more } = context;
+        const owner = shownOwner(webhook.owner);
+        audit(logger, 'webhook.given_up', { ...more, type, owner, why }, 'warn');
+      } else {
+        logger.warn({ ...context, why }, 'a webhook was not delivered; trying again later');
+      }
       return record(givenUp ? store.remove(id) : store.retry(id, { afterMs }));
     }
     metrics.webhooks.inc({ outcome: 'delivered' });

@@ -55,6 +55,11 @@ export class OwnerTurns {
     return undefined;
   }
 
+  /** Deliveries in flight. */
+  byOwner(): ReadonlyMap<string, number> {
+    return this.#inFlight;
+  }
+
   release({ owner }: Webhook): void {
     const left = (this.#inFlight.get(owner) ?? 1) - 1;
     if (left > 0) this.#inFlight.set(owner, left);

@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
 import { postFile, readProblem, sharedClassifier, testApp } from '@undertone/testing/app';
+import { AsynchClient } from '@undertone/testing/asynch-client';
+import { StreamClient } from '@undertone/testing/stream-client';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { wav } from '@undertone/testing/wav';
 import Value from 'typebox/value';
@@ -122,6 +124,33 @@ test('metrics cover requests, stages, audio, threads, the queue and the event lo
   assert.equal(value('undertone_discrete_requests_in_flight'), 0);
   assert.ok(value('undertone_event_loop_delay_max_seconds') >= 0);
   assert.ok(!body.includes('secret'));
+});
+
+test('SERVICE_METRICS_OWNERS shows what each owner uses; without it no label has a name', async () => {
+  const SERVICE_API_KEY = 'key-from-environment';
+  const env = { SERVICE_API_KEY };
+  for (const shown of [true, false]) {
+    const own = await testApp({ ...env, SERVICE_METRICS_OWNERS: String(shown) });
+    const { key } = await own.stores.keys.create('laptop', { owner: 'anna' });
+    await own.stores.ledger.addAudio(new Map([['anna', 90]]));
+    for (const by of [key, SERVICE_API_KEY]) await (await AsynchClient.of(own, by)).initiate({});
+    const { url } = await own.listen();
+    const stream = new StreamClient(url, key);
+    await stream.received(1);
+    const { body } = await own.app.inject({ url: PATHS.metrics });
+    const values = {
+      '{owner="anna",resource="open"}': 1,
+      '{owner="anna",resource="audio_seconds"}': 90,
+      '{owner="anna",resource="streams"}': 1,
+      '{owner="env",resource="open"}': 1,
+    };
+    for (const [labels, value] of Object.entries(values)) {
+      assert.equal(body.includes(`undertone_owner_use${labels} ${value}\n`), shown, labels);
+    }
+    assert.ok(!body.includes('env_'));
+    assert.equal(body.includes('anna'), shown);
+    stream.socket.terminate();
+  }
 });
 
 test('metrics show a blocked event loop', async () => {

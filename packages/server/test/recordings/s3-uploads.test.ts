@@ -62,6 +62,22 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
+  test('one-call uploads that do not fit into memory are refused before their body is read', async () => {
+    const { services } = service;
+    const filled = services.streams.held.hold('somebody else');
+    assert.ok(filled.resize(255 * 1024 * 1024));
+    const chunked = { method: 'POST', body: new Blob([recording]).stream(), duplex: 'half' } as RequestInit;
+    const refused = await client.call('/requests', chunked);
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    await problemOf(refused, 'overloaded');
+    assert.deepEqual(await left(), []);
+    const small = await client.call('/requests', { method: 'POST', body: recording });
+    assert.equal(small.status, 202, 'its announced length fits');
+    await client.delete(((await small.json()) as { request_id: string }).request_id);
+    filled.release();
+    assert.equal(services.streams.held.byOwner().size, 0);
+  });
+
   test('an interrupted upload gets the parts received and new URLs for the rest', async () => {
     const begun = (await (await client.initiate({ part_count: 3 })).json()) as Upload;
     const put = await putPart(begun.presigned_urls[1]?.url ?? '', recording);
@@ -104,6 +120,24 @@ describe('uploads straight to S3', () => {
     assert.equal((await client.complete(three)).status, 200, 'there is room again');
     for (const { request_id } of [two, three]) assert.equal((await client.delete(request_id)).status, 204);
     assert.deepEqual(await left(), []);
+  });
+
+  test('parts that arrive count towards the storage limit, and uploads far above it are erased', async () => {
+    const { key } = await service.stores.keys.create('greedy', {
+      owner: 'greedy',
+      limits: { storage: 500_000 },
+    });
+    const greedy = await AsynchClient.of(service, key);
+    const uploads = [await greedy.send(recording, 1), await greedy.send(recording, 1)];
+    await service.sweep.run();
+    await problemOf(await greedy.initiate({}), 'storage_limit');
+    assert.equal((await left()).length, 2, 'they may still be completed when there is room');
+    const { presigned_urls } = uploads[1] ?? { presigned_urls: [] };
+    assert.equal((await putPart(presigned_urls[0]?.url ?? '', Buffer.alloc(1_000_000))).status, 200);
+    await service.sweep.run();
+    assert.deepEqual(await left(), [uploads[0]?.request_id]);
+    assert.equal((await greedy.initiate({})).status, 200);
+    await greedy.delete(uploads[0]?.request_id ?? '');
   });
 
   test('parts uploaded after the request was deleted are swept', async () => {

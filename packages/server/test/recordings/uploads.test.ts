@@ -81,7 +81,7 @@ describe('initiate', () => {
     await problemOf(await client.call(ASYNCH_PATHS.initiate, { method: 'POST' }), 'bad_request');
   });
 
-  testEmbedded('builds URLs on the public URL, or on the host of the request', async () => {
+  testEmbedded('builds URLs on the public URL, or on the address of the request', async () => {
     assert.ok((await begun()).url.startsWith(`${client.base}/`));
     const behind = await testApp({ SERVICE_PUBLIC_URL: 'https://voice.example.org/api' });
     const result = (await (await (await AsynchClient.of(behind)).initiate({})).json()) as InitiateResult;
@@ -435,6 +435,32 @@ describeEmbedded('revoking a key', () => {
     assert.equal(await service.stores.requests.find(upload.request_id), null);
     await service.sweep.run();
     assert.ok((await filesOf(service.dataDir)).every((file) => !file.includes(upload.request_id)));
+  });
+});
+
+describeEmbedded('an upload URL', () => {
+  async function urlFor(key: string, app = service): Promise<string> {
+    const response = await (await AsynchClient.of(app, key)).initiate({});
+    return ((await response.json()) as InitiateResult).presigned_urls[0]?.url ?? '';
+  }
+
+  test('is refused once the key has expired', async () => {
+    const { key } = await service.stores.keys.create('brief', { expiresAt: new Date(Date.now() + 500) });
+    const url = await urlFor(key);
+    assert.equal((await putPart(url, randomBytes(10))).status, 200);
+    await sleep(500);
+    await problemOf(await putPart(url, randomBytes(10)), 'forbidden');
+  });
+
+  test('holds while its owner has another key, and for the key in SERVICE_API_KEY', async () => {
+    const { key, record } = await service.stores.keys.create('old', { owner: 'rotating' });
+    await service.stores.keys.create('new', { owner: 'rotating' });
+    const url = await urlFor(key);
+    await service.stores.keys.revoke(record.id);
+    assert.equal((await putPart(url, randomBytes(10))).status, 200);
+    const SERVICE_API_KEY = 'key-from-environment';
+    const other = await urlFor(SERVICE_API_KEY, await testApp({ SERVICE_API_KEY }));
+    assert.equal((await putPart(other, randomBytes(10))).status, 200);
   });
 });
 

@@ -210,6 +210,22 @@ export function keyStoreSuite(factory: StoresFactory): void {
       assert.deepEqual(await keys.changeLimits('nobody', { rate: 1 }), { why: 'unknown' });
     });
 
+    test('changes are noted once, for whichever process asks first', async () => {
+      const events = async (store: KeyStore) =>
+        (await store.takeEvents()).map(({ change, key, owner, limits }) => ({ change, key, owner, limits }));
+      await events(keys);
+      const { record } = await keys.create('noted', { owner: 'anna', limits: { rate: 5 } });
+      await other.changeLimits(record.id, { storage: 9 });
+      await keys.revoke(record.id);
+      const all = { key: record.id, owner: 'anna' };
+      assert.deepEqual(await events(other), [
+        { change: 'created', ...all, limits: { rate: 5 } },
+        { change: 'limited', ...all, limits: { rate: 5, storage: 9 } },
+        { change: 'revoked', ...all, limits: { rate: 5, storage: 9 } },
+      ]);
+      assert.deepEqual(await events(keys), []);
+    });
+
     test('a key can be replaced by another of the same owner: revoking one keeps the unfinished requests', async () => {
       const { requests } = first;
       const old = await keys.create('old', { owner: 'anna' });

@@ -74,6 +74,21 @@ export function quotaSuite(factory: StoresFactory): void {
       await store.create(newRequest(), { open: 1 });
     });
 
+    test('open uploads: an interrupted call is replaced while its part arrives, without a deadlock', async () => {
+      for (let i = 0; i < 10; i++) {
+        const once = { key: `k${i}`, query: 'q' };
+        const first = await store.createOnce(newRequest({ uploadLeaseMs: LEASE }), once, { open: 100 });
+        assert.ok('request' in first);
+        stores.advance(LEASE);
+        const part = { number: 1, blob: '1-b', etag: 'e', bytes: 10 };
+        const [again] = await Promise.all([
+          other.createOnce(newRequest({ uploadLeaseMs: LEASE }), once, { open: 100 }),
+          store.addPart(first.request.id, part, UNLIMITED),
+        ]);
+        assert.ok('request' in again && again.isNew);
+      }
+    });
+
     test('queued requests: a refused upload stays open; processing ones do not count', async () => {
       const [first, second] = [await arrived(), await arrived()];
       assert.partialDeepStrictEqual(await store.complete(first, NAMED, undefined, 1), { queued: true });
@@ -124,6 +139,36 @@ export function quotaSuite(factory: StoresFactory): void {
       stores.advance(HOUR);
       assert.equal(await otherLedger.audioSeconds('anna'), 1);
       assert.equal(await otherLedger.audioSeconds('nobody'), 0);
+    });
+
+    test('storage: parts in the blob store count before they are recorded, and once', async () => {
+      const [first, second] = [await store.create(newRequest()), await store.create(newRequest())];
+      const whole = await arrived({}, { uploadLeaseMs: LEASE });
+      const bytes = new Map([
+        ...[first, second].map(({ id }): [string, number] => [id, 400]),
+        [whole, 5],
+        ['none', 1],
+      ]);
+      for (const process of [store, other]) {
+        const uploads = await process.noteArrived(bytes);
+        const each = { owner: 'anna', bytes: 400, ownerBytes: 810, storageLimit: null };
+        assert.deepEqual(
+          new Map(uploads.map((upload) => [upload.id, upload])),
+          new Map([second, first].map(({ id }) => [id, { id, ...each }])),
+        );
+      }
+      await assert.rejects(store.create(newRequest(), { storage: 810 }), exceeded('storage', 810, 810));
+      const parts = [{ number: 1, blob: '1', etag: 'e', bytes: 590 }];
+      const limits = { maxRequestBytes: 590, maxOwnerBytes: 1_000 };
+      assert.partialDeepStrictEqual(await store.complete(first.id, NAMED, { parts, limits }), {
+        queued: true,
+      });
+      assert.equal((await ledger.use()).get('anna')?.storage, 1_000);
+      assert.deepEqual(
+        (await store.noteArrived(bytes)).map(({ id }) => id),
+        [second.id],
+        'it is no longer uploading',
+      );
     });
 
     test('storage: nothing new begins when it is used up', async () => {

@@ -336,6 +336,35 @@ describe('fault injection', () => {
   });
 });
 
+describe('memory', () => {
+  const MIB = 1024 * 1024;
+
+  test('unfinished messages of one owner are bounded, and leave room for others', async () => {
+    const own = await testApp({}, { heldBytes: 4 * MIB });
+    const { url } = await own.listen();
+    const { key } = await own.stores.keys.create('another');
+    const begun = await Promise.all([StreamClient.open(own, PHONE), StreamClient.open(own, PHONE)]);
+    for (const { socket } of begun) socket.send(Buffer.alloc(1.5 * MIB), { fin: false });
+    assert.deepEqual(await Promise.race(begun.map(({ closed }) => closed)), {
+      code: 1013,
+      reason: 'overloaded',
+    });
+    const other = new StreamClient(url, key, PHONE);
+    await other.received(1);
+    other.send(Buffer.alloc(MIB));
+    assert.deepEqual(await other.end(), { code: 1000, reason: '' });
+    for (const { socket } of begun) socket.terminate();
+    while (own.services.streams.held.byOwner().size > 0) await sleep(10);
+  });
+
+  test('messages that were consumed do not count, however many there are', async () => {
+    const own = await testApp({}, { heldBytes: 600_000 });
+    const client = await StreamClient.open(own, { sample_rate: 48_000 });
+    for (let i = 0; i < 40; i++) client.send(Buffer.alloc(48_000));
+    assert.deepEqual(await client.end(), { code: 1000, reason: '' });
+  });
+});
+
 describe('operations', () => {
   test('shutdown closes every stream with 1012 and refuses new ones', async () => {
     const stopping = await testApp();
@@ -344,7 +373,7 @@ describe('operations', () => {
     await stopping.app.close();
     assert.deepEqual(await client.closed, { code: 1012, reason: 'going_away' });
     assert.ok(Value.Check(schemas.StreamError, client.messages.at(-1)));
-    const caller = { id: 'anybody', limits: defaultLimits(stopping.services.settings) };
+    const caller = { id: 'anybody', owner: 'anybody', limits: defaultLimits(stopping.services.settings) };
     assert.throws(() => stopping.services.streams.reserveSlot(caller), /stopping/);
   });
 

@@ -116,14 +116,16 @@ describe('a webhook', () => {
       [
         [
           ['request.completed', 1, 'the receiver answered 500'],
-          ['request.completed', 2, 'timeout'],
+          ['webhook.given_up', 2, 'timeout'],
         ],
         [
           ['request.completed', 1, 'DNS'],
-          ['request.completed', 2, 'DNS'],
+          ['webhook.given_up', 2, 'DNS'],
         ],
       ],
     );
+    const givenUp = about.filter(({ audit }) => audit).map(({ type, owner }) => [type, typeof owner]);
+    assert.deepEqual(givenUp, Array(2).fill(['request.completed', 'string']));
     assert.doesNotMatch(lines.join(''), /no-such-host|secret-path|127\.0\.0\.1/);
   });
 

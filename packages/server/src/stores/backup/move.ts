@@ -8,7 +8,7 @@ import { migratePostgres } from '../postgres/migrate.ts';
 import { SECRET_FILE } from '../signing.ts';
 import { isOpenElsewhere, openDatabase } from '../sqlite/open.ts';
 import { inPostgres } from './connection.ts';
-import { copyToPostgres } from './rows.ts';
+import { copyToPostgres, type Table } from './rows.ts';
 
 export interface Moved {
   readonly keys: number;
@@ -44,8 +44,10 @@ export async function moveToPostgres({ dataDir, url }: { dataDir: string; url: s
 async function move(embedded: DatabaseSync, dataDir: string, client: pg.Client): Promise<Moved> {
   const now = Date.now();
   await moveSecret(join(dataDir, SECRET_FILE), client);
-  const copy = (table: Parameters<typeof copyToPostgres>[1], select: string) =>
-    copyToPostgres(client, table, embedded.prepare(select).iterate(select.includes(':now') ? { now } : {}));
+  const copy = (table: Table, select: string, where?: string) => {
+    const rows = embedded.prepare(select).iterate(select.includes(':now') ? { now } : {});
+    return copyToPostgres(client, table, rows, where);
+  };
   const ofFinished = (table: string) =>
     `SELECT ${table}.* FROM ${table} JOIN requests ON requests.id = request_id WHERE ${FINISHED}`;
   const keys = await copy('keys', 'SELECT * FROM keys');
@@ -55,7 +57,9 @@ async function move(embedded: DatabaseSync, dataDir: string, client: pg.Client):
   const requests = await copy('requests', `SELECT *, 0 AS stored_bytes FROM requests WHERE ${FINISHED}`);
   await copy('results', ofFinished('results'));
   await copy('result_chunks', ofFinished('result_chunks'));
-  const webhooks = await copy('webhooks', ofFinished('webhooks'));
+  // Not those of an earlier run: they may have been sent since.
+  const ofThisRun = 'request_id IN (SELECT id FROM requests WHERE xmin = pg_current_xact_id()::xid)';
+  const webhooks = await copy('webhooks', ofFinished('webhooks'), ofThisRun);
   return { keys, requests, webhooks, unfinished: countUnfinished(embedded, now) };
 }
 

@@ -25,15 +25,20 @@ function rowsAtOnce(table: Table): number {
   return table === 'results' || table === 'result_chunks' ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
 }
 
-/** Existing rows stay as they are. Returns how many are new. */
-export async function copyToPostgres(client: pg.Client, table: Table, rows: Iterable<Row>): Promise<number> {
+/** Existing rows stay as they are. Returns how many are new. `where` leaves out some of the others. */
+export async function copyToPostgres(
+  client: pg.Client,
+  table: Table,
+  rows: Iterable<Row>,
+  where = 'true',
+): Promise<number> {
   const known = await columnsOf(client, table);
   let copied = 0;
   for (const batch of batches(rows, rowsAtOnce(table))) {
     const columns = Object.keys(batch[0] ?? {}).filter((name) => known.includes(name));
     const { rowCount } = await client.query(
       `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table}, $1)
-       ON CONFLICT DO NOTHING`,
+       WHERE ${where} ON CONFLICT DO NOTHING`,
       [JSON.stringify(batch)],
     );
     copied += rowCount ?? 0;

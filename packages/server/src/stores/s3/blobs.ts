@@ -29,7 +29,7 @@ import { type Budgets, budgetOf } from '../budgets.ts';
 import { fromS3, StoreUnavailableError } from '../errors.ts';
 import { nextSlice } from '../slices.ts';
 import { s3PutSigner } from './presign.ts';
-import { S3Writer } from './writer.ts';
+import { PIECE_BYTES, S3Writer } from './writer.ts';
 
 /** Only small calls have to be answered within a second; transfers time out when no byte arrives. */
 const IDLE_MS = 10_000;
@@ -62,6 +62,7 @@ export interface S3Options extends Budgets {
 /** Blobs as objects in S3. Clients upload parts straight to it; a part's object is named by its number. */
 export class S3BlobStore implements BlobStore {
   readonly uploadOrigin: string;
+  readonly bufferBytes = PIECE_BYTES;
   readonly #client: S3Client;
   /** For lists, where the first byte may take long. */
   readonly #lister: S3Client;
@@ -197,16 +198,20 @@ export class S3BlobStore implements BlobStore {
   }
 
   async groups(): Promise<string[]> {
+    return [...(await this.groupSizes()).keys()];
+  }
+
+  async groupSizes(): Promise<Map<string, number>> {
     const { prefix } = this.#options;
-    const found = new Set<string>();
+    const found = new Map<string, number>();
     // Objects, not common prefixes: some stores still list empty folders.
     for await (const { Contents = [] } of this.#pages(prefix)) {
-      for (const { Key = '' } of Contents) {
+      for (const { Key = '', Size = 0 } of Contents) {
         const [group = '', name] = Key.slice(prefix.length).split('/');
-        if (name !== undefined && isSafeName(group)) found.add(group);
+        if (name !== undefined && isSafeName(group)) found.set(group, (found.get(group) ?? 0) + Size);
       }
     }
-    return [...found];
+    return found;
   }
 
   async list(group: string): Promise<BlobInfo[]> {

@@ -8,8 +8,8 @@ import {
 } from '@aws-sdk/client-s3';
 import { fromS3 } from '../errors.ts';
 
-/** S3's minimum is 5 MiB. */
-const PIECE_BYTES = 8 * 1024 * 1024;
+/** S3's minimum. Each object that is being written holds this much in memory. */
+export const PIECE_BYTES = 5 * 1024 * 1024;
 
 /**
  * Writes one object of unknown length, buffering one piece at a time. S3 calls that a multipart upload; its pieces are not the

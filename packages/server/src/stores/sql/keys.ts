@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChangedKey, KeyLookup, KeyRecord, KeyStore, NewKey } from '../contracts.ts';
+import type { ChangedKey, KeyEvent, KeyLookup, KeyRecord, KeyStore, NewKey } from '../contracts.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import {
   changedLimits,
@@ -40,7 +40,7 @@ const NO_HASH = Buffer.alloc(32);
 const KEYS =
   'SELECT keys.*, owners.limits AS owner_limits FROM keys LEFT JOIN owners ON owners.name = keys.owner';
 
-const ACTIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)';
+export const ACTIVE_KEY = 'keys.revoked_at IS NULL AND (keys.expires_at IS NULL OR keys.expires_at > :now)';
 
 /** Between two batches. */
 const PAUSE_MS = 10;
@@ -64,7 +64,9 @@ export class SqlKeyStore implements KeyStore {
          VALUES (:id, :name, :hash, :owner, :now, :expiresAt)`,
         { id, name, hash: hashOf(key), owner: owner ?? id, expiresAt: expiresAt?.getTime() ?? null },
       );
-      return writeLimits(query, id, limits);
+      const made = await writeLimits(query, id, limits);
+      await noteChange(query, 'created', made);
+      return made;
     });
     return { key, record };
   }
@@ -112,7 +114,10 @@ export class SqlKeyStore implements KeyStore {
   changeLimits(idOrName: string, changes: LimitChanges): Promise<ChangedKey> {
     return this.#database.transaction(async (query) => {
       const found = await this.#findActive(query, idOrName);
-      return 'why' in found ? found : { changed: await writeLimits(query, found.id, changes) };
+      if ('why' in found) return found;
+      const changed = await writeLimits(query, found.id, changes);
+      await noteChange(query, 'limited', changed);
+      return { changed };
     });
   }
 
@@ -126,8 +131,12 @@ export class SqlKeyStore implements KeyStore {
       const { id, owner } = found;
       await query('UPDATE keys SET revoked_at = :now WHERE id = :id', { id });
       // A key can be replaced by another of the same owner without losing anything.
-      const others = await query(`SELECT 1 FROM keys WHERE owner = :owner AND ${ACTIVE} LIMIT 1`, { owner });
-      return { revoked: await recordOf(query, id), wasLast: others.length === 0 };
+      const others = await query(`SELECT 1 FROM keys WHERE owner = :owner AND ${ACTIVE_KEY} LIMIT 1`, {
+        owner,
+      });
+      const revoked = await recordOf(query, id);
+      await noteChange(query, 'revoked', revoked);
+      return { revoked, wasLast: others.length === 0 };
     });
     if ('why' in answer) return answer;
     const { revoked, wasLast } = answer;
@@ -168,13 +177,24 @@ export class SqlKeyStore implements KeyStore {
         { idOrName },
       );
     const byId = await find('id = :idOrName AND revoked_at IS NULL');
-    const [found, another] = byId.length > 0 ? byId : await find(`name = :idOrName AND ${ACTIVE}`);
+    const [found, another] = byId.length > 0 ? byId : await find(`name = :idOrName AND ${ACTIVE_KEY}`);
     if (found === undefined) return { why: 'unknown' };
     return another === undefined ? found : { why: 'ambiguous' };
   }
 
+  async takeEvents(): Promise<KeyEvent[]> {
+    // Most of the time there are none, and then nothing is locked or written.
+    if ((await this.#database.query('SELECT 1 FROM key_events LIMIT 1')).length === 0) return [];
+    const { skipLocked } = this.#database.dialect;
+    const rows = await this.#database.query<{ id: number; event: string }>(
+      `DELETE FROM key_events WHERE id IN (SELECT id FROM key_events ORDER BY id LIMIT 100 ${skipLocked('key_events')})
+       RETURNING id, event`,
+    );
+    return rows.toSorted((a, b) => a.id - b.id).map(({ event }) => JSON.parse(event));
+  }
+
   async isEmpty(): Promise<boolean> {
-    return (await this.#database.query(`SELECT 1 FROM keys WHERE ${ACTIVE} LIMIT 1`)).length === 0;
+    return (await this.#database.query(`SELECT 1 FROM keys WHERE ${ACTIVE_KEY} LIMIT 1`)).length === 0;
   }
 }
 
@@ -211,6 +231,14 @@ async function writeLimits(query: Query, id: string, changes: LimitChanges): Pro
     );
   }
   return recordOf(query, id);
+}
+
+/** Part of the transaction that made the change. */
+async function noteChange(query: Query, change: KeyEvent['change'], record: KeyRecord): Promise<void> {
+  const { id: key, name, owner, limits } = record;
+  const [clock] = await query<{ now: number }>('SELECT CAST(:now AS bigint) AS now');
+  const event: KeyEvent = { change, key, name, owner, limits, at: clock?.now ?? 0 };
+  await query('INSERT INTO key_events (event) VALUES (:event)', { event: JSON.stringify(event) });
 }
 
 function limitsOf({ limits, owner_limits }: KeyRow): NamedLimits {

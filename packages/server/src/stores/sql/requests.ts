@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestState } from '@undertone/contract';
 import {
   type AddedPart,
+  type ArrivedUpload,
   type AsynchRequest,
   type Claim,
   type Completed,
@@ -16,14 +17,15 @@ import {
   type Part,
   type Quota,
   type RequestStore,
+  type RequestWithUsage,
   type RequeueOptions,
   type ResultChunk,
   type ResultForm,
   type StorageLimits,
-  type StorageUsage,
 } from '../contracts.ts';
 import { QuotaExceededError, StoreUnavailableError } from '../errors.ts';
 import type { Dialect, Query, SqlDatabase, Values } from './database.ts';
+import { ACTIVE_KEY } from './keys.ts';
 import { checkQuota } from './quota.ts';
 import {
   BATCH_ROWS,
@@ -82,8 +84,8 @@ export class SqlRequestStore implements RequestStore {
   ): Promise<CreatedOnce> {
     const mine = { owner: request.owner, key: idempotency.key };
     const created = await this.#database.transaction(async (query) => {
-      // One at a time: concurrent calls with one key create one request.
-      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text) || CAST(:key AS text)')}`, mine);
+      // One at a time: concurrent calls with one key create one request. The owner before any row, as everywhere: see `addPart`.
+      await query(`SELECT ${this.#dialect.lock('CAST(:owner AS text)')}`, { owner: request.owner });
       const [found] = await query<RequestRow & { expired: boolean; running: boolean }>(
         `SELECT *, expires_at <= :now AS expired, lease_until > :now AS running FROM requests
          WHERE owner = :owner AND idempotency_key = :key`,
@@ -146,14 +148,18 @@ export class SqlRequestStore implements RequestStore {
     return toVisibleRequest(row);
   }
 
-  async findWithUsage(
-    id: string,
-    number: number,
-  ): Promise<{ request: AsynchRequest; usage: StorageUsage; storageLimit: number | null } | null> {
-    type Row = VisibleRow & { request_bytes: number; owner_bytes: number; owner_limits: string | null };
+  async findWithUsage(id: string, number: number): Promise<RequestWithUsage | null> {
+    type Row = VisibleRow & {
+      request_bytes: number;
+      owner_bytes: number;
+      owner_limits: string | null;
+      has_key: boolean | number;
+    };
     const [row] = await this.#database.query<Row>(
-      `SELECT ${VISIBLE}, (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits, stored_bytes - coalesce(bytes, 0) AS request_bytes,
-         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes
+      `SELECT ${VISIBLE}, stored_bytes - coalesce(bytes, 0) AS request_bytes,
+         ${OWNER_BYTES} - coalesce(bytes, 0) AS owner_bytes,
+         (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits,
+         EXISTS (SELECT 1 FROM keys WHERE keys.owner = requests.owner AND ${ACTIVE_KEY}) AS has_key
        FROM requests LEFT JOIN parts ON request_id = id AND number = :number
        WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
       { id, number },
@@ -162,7 +168,7 @@ export class SqlRequestStore implements RequestStore {
     if (row === undefined || request === null) return null;
     const { storage = null } = JSON.parse(row.owner_limits ?? '{}');
     const usage = { requestBytes: row.request_bytes, ownerBytes: row.owner_bytes };
-    return { request, usage, storageLimit: storage };
+    return { request, usage, storageLimit: storage, ownerHasKey: Boolean(row.has_key) };
   }
 
   async addPart(id: string, part: Part, limits: StorageLimits): Promise<AddedPart> {
@@ -192,7 +198,9 @@ export class SqlRequestStore implements RequestStore {
       );
       if (found === undefined) return null;
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-      const usage = { requestBytes: found.stored - found.freed, ownerBytes: found.used - found.freed };
+      // The sweep may have counted parts that are not recorded.
+      const freed = replacedNumber === undefined ? found.stored : found.freed;
+      const usage = { requestBytes: found.stored - freed, ownerBytes: found.used - freed };
       const exceeded = checkLimits(usage, bytes, limits);
       if (exceeded !== null) return exceeded;
       await query(`DELETE FROM parts WHERE request_id = :id ${replaced}`, values);
@@ -436,6 +444,33 @@ export class SqlRequestStore implements RequestStore {
       { ids },
     );
     return rows.map(({ id }) => id);
+  }
+
+  async noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]> {
+    const { isOneOf, elements, skipLocked } = this.#dialect;
+    // A whole recording in one call, which has a lease, passes our own checks.
+    const uploading = `${isOneOf('requests.id', 'ids')} AND state = 'uploading' AND lease_until IS NULL AND expires_at > :now`;
+    type Row = { id: string; owner: string; bytes: number; owner_bytes: number; owner_limits: string | null };
+    const rows = await this.#database.transaction(async (query) => {
+      const lock = `SELECT id FROM requests WHERE ${uploading} ${skipLocked('requests')}`;
+      const ids = (await query<{ id: string }>(lock, { ids: [...bytes.keys()] })).map(({ id }) => id);
+      await query(
+        `UPDATE requests SET stored_bytes = arrived.bytes
+         FROM (SELECT value ->> 0 AS id, CAST(value ->> 1 AS bigint) AS bytes FROM ${elements('bytes')} AS one) AS arrived
+         WHERE requests.id = arrived.id AND ${uploading} AND stored_bytes <> arrived.bytes`,
+        { ids, bytes: JSON.stringify([...bytes]) },
+      );
+      return query<Row>(
+        `SELECT id, owner, stored_bytes AS bytes, ${OWNER_BYTES} AS owner_bytes,
+           (SELECT limits FROM owners WHERE name = requests.owner) AS owner_limits
+         FROM requests WHERE ${uploading} ORDER BY created_at DESC, id`,
+        { ids },
+      );
+    });
+    return rows.map(({ owner_bytes: ownerBytes, owner_limits, ...upload }) => {
+      const { storage: storageLimit = null } = JSON.parse(owner_limits ?? '{}');
+      return { ...upload, ownerBytes, storageLimit };
+    });
   }
 
   async countByState(): Promise<Partial<Record<RequestState, number>>> {

@@ -2,6 +2,7 @@
 ALTER TABLE keys ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 ALTER TABLE keys ADD COLUMN limits TEXT NOT NULL DEFAULT '{}'; -- JSON: rate, streams
 UPDATE keys SET owner = id;
+CREATE INDEX keys_of_owner ON keys (owner);
 
 -- Only owners with limits of their own.
 CREATE TABLE owners (
@@ -19,3 +20,9 @@ CREATE TABLE audio_use (
 
 -- Counts an owner's open uploads and queued requests, however many finished ones there are.
 CREATE INDEX requests_open ON requests (owner, state) WHERE state IN ('uploading', 'queued');
+
+-- Changes of keys that a server has still to write to its audit log.
+CREATE TABLE key_events (
+  id    INTEGER PRIMARY KEY,
+  event TEXT NOT NULL -- JSON
+) STRICT;
