@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { request } from 'node:http';
 import { hostname } from 'node:os';
 import { test } from 'node:test';
 import { API_KEY_HEADER, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
@@ -20,11 +21,10 @@ async function originFor({ app, key }: TestApp, headers: Record<string, string>)
 test('upload URLs never follow a Host that is not this machine', async () => {
   const service = await testApp();
   const { port } = await service.listen();
-  const { request } = await import('node:http');
   const origin = (host: string) =>
     new Promise<string>((resolve, reject) => {
       const headers = { [API_KEY_HEADER]: service.key, host };
-      request({ port, host: '127.0.0.1', method: 'POST', path: INITIATE, headers }, async (response) => {
+      request({ agent: false, port, host: '127.0.0.1', method: 'POST', path: INITIATE, headers }, async (response) => {
         const { presigned_urls } = JSON.parse(
           String(Buffer.concat(await response.toArray())),
         ) as InitiateResult;
