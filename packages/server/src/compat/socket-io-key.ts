@@ -67,7 +67,10 @@ export class SocketIoKeys {
 
   #check(request: EngineRequest, response: ServerResponse, next: (error?: Error) => void): void {
     const client = this.#clients.get(request._query.sid ?? '');
-    if (client === undefined) return next();
+    if (client === undefined) {
+      next();
+      return;
+    }
     const isUpgrade = request.headers.upgrade !== undefined;
     if (isUpgrade) this.#limitBytes(client, request.socket);
     if (this.#memory.has(client)) {

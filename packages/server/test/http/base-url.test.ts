@@ -24,12 +24,15 @@ test('upload URLs never follow a Host that is not this machine', async () => {
   const origin = (host: string) =>
     new Promise<string>((resolve, reject) => {
       const headers = { [API_KEY_HEADER]: service.key, host };
-      request({ agent: false, port, host: '127.0.0.1', method: 'POST', path: INITIATE, headers }, async (response) => {
-        const { presigned_urls } = JSON.parse(
-          String(Buffer.concat(await response.toArray())),
-        ) as InitiateResult;
-        resolve(new URL(presigned_urls[0]?.url ?? '').origin);
-      })
+      request(
+        { agent: false, port, host: '127.0.0.1', method: 'POST', path: INITIATE, headers },
+        async (response) => {
+          const { presigned_urls } = JSON.parse(
+            String(Buffer.concat(await response.toArray())),
+          ) as InitiateResult;
+          resolve(new URL(presigned_urls[0]?.url ?? '').origin);
+        },
+      )
         .on('error', reject)
         .end();
     });
