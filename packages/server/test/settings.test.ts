@@ -22,6 +22,7 @@ test('without any variable the defaults apply', () => {
     host: '127.0.0.1',
     port: 8080,
     operationsPort: 0,
+    metricsOwners: false,
     publicUrl: '',
     dataDir: fileURLToPath(new URL('../../../.undertone', import.meta.url)),
     apiKey: '',

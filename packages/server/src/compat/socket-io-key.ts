@@ -19,11 +19,9 @@ export class SocketIoKeys {
   readonly #known = new WeakMap<EngineSocket, PromiseWithResolvers<boolean>>();
   /** Only of known clients. */
   readonly #memory = new WeakMap<EngineSocket, () => Hold>();
-  readonly #maxBodyBytes: number;
 
-  constructor(engine: Engine, connections: Connections, maxBodyBytes: number) {
+  constructor(engine: Engine, connections: Connections) {
     this.#connections = connections;
-    this.#maxBodyBytes = maxBodyBytes;
     engine.use((request: EngineRequest, response: ServerResponse, next: (error?: Error) => void) =>
       this.#check(request, response, next),
     );
@@ -69,17 +67,15 @@ export class SocketIoKeys {
 
   #check(request: EngineRequest, response: ServerResponse, next: (error?: Error) => void): void {
     const client = this.#clients.get(request._query.sid ?? '');
-    if (client === undefined) return next();
+    if (client === undefined) {
+      next();
+      return;
+    }
     const isUpgrade = request.headers.upgrade !== undefined;
     if (isUpgrade) this.#limitBytes(client, request.socket);
-    const memory = this.#memory.get(client);
-    if (memory !== undefined) {
+    if (this.#memory.has(client)) {
       this.#connections.markKnown(request.socket);
-      if (request.method !== 'POST') return next();
-      const body = memory();
-      response.once('close', () => body.release());
-      if (body.resize(this.#bodyBytes(request))) next();
-      else response.writeHead(503, { connection: 'close' }).end();
+      next();
     } else if (isUpgrade) {
       void this.#known.get(client)?.promise.then((known) => {
         if (known) this.#connections.markKnown(request.socket);
@@ -92,10 +88,6 @@ export class SocketIoKeys {
     } else {
       next();
     }
-  }
-
-  #bodyBytes({ headers }: IncomingMessage): number {
-    return Math.min(Number(headers['content-length'] ?? this.#maxBodyBytes), this.#maxBodyBytes);
   }
 
   #isSmall({ headers }: IncomingMessage): boolean {

@@ -51,7 +51,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
     for (const listener of otherListeners) listener.call(app.server, request, ...rest);
   });
   io.attach(app.server);
-  const keys = new SocketIoKeys(io.engine, app.connections, MAX_MESSAGE_BYTES);
+  const keys = new SocketIoKeys(io.engine, app.connections);
 
   io.use((socket, next) => {
     const { api_key: key } = socket.handshake.auth as { api_key?: unknown };

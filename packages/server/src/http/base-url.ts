@@ -10,14 +10,14 @@ export type BaseUrlOf = (request: FastifyRequest) => string;
  * if it names this machine; otherwise the URL has the address on which the client reached this server.
  */
 export function baseUrls(
-  { publicUrl, host: listening, trustedProxies: proxies }: Settings,
+  { publicUrl, host: listening, port, trustedProxies: proxies }: Settings,
   logger: FastifyBaseLogger,
 ): BaseUrlOf {
   if (publicUrl !== '') return () => publicUrl;
   const isTrustedProxy = trustedProxies(proxies);
   let warned = false;
   return ({ protocol, host, raw: { socket } }) => {
-    const { localAddress = listening, localPort, remoteAddress = '' } = socket;
+    const { localAddress = listening, localPort = port, remoteAddress = '' } = socket;
     if (isTrustedProxy(remoteAddress) || namesThisMachine(host, [localAddress, listening])) {
       return `${protocol}://${host}`;
     }

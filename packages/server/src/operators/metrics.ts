@@ -2,13 +2,19 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Classifier } from '@undertone/classifier';
 import type { RequestState } from '@undertone/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { OwnerUseValue } from './owner-use.ts';
 
 const LATENCY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5];
 const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 const LOOP_RESOLUTION_MS = 5;
 
 type Counts = Partial<Record<string, number>>;
+
+/** One value of the metric `undertone_owner_use`. */
+export interface OwnerUseValue {
+  readonly owner: string;
+  readonly resource: string;
+  readonly value: number;
+}
 
 /** All Prometheus metrics. No label ever holds text that a caller sent. */
 export class Metrics {

@@ -3,13 +3,7 @@ import type { HeldBytes } from '../held-bytes.ts';
 import type { LedgerStore } from '../stores/contracts.ts';
 import type { Streams } from '../streams/registry.ts';
 import type { Webhooks } from '../webhooks/deliver.ts';
-
-/** One value of the metric `undertone_owner_use`. */
-export interface OwnerUseValue {
-  readonly owner: string;
-  readonly resource: string;
-  readonly value: number;
-}
+import type { OwnerUseValue } from './metrics.ts';
 
 interface OwnerUseOptions {
   readonly ledger: LedgerStore;
