@@ -12,6 +12,12 @@ import { cut, encode, voiceAt } from '@undertone/testing/stream-audio';
 import { WebSocket } from 'ws';
 
 const README = 'examples/telephone/README.md';
+const service = await testApp({ SERVICE_WEBHOOK_PRIVATE: 'true' });
+const { url } = await service.listen();
+service.services.worker.start();
+service.services.webhooks.start();
+const results = await tempDir();
+
 /** 20 ms of mu-law at 8 kHz. */
 const FRAME_BYTES = 160;
 
@@ -38,13 +44,13 @@ async function* recordedCall() {
 }
 
 /** Starts the example with the command of its README. */
-function startExample(env: NodeJS.ProcessEnv) {
+function startExample() {
   const command = blocksOf(README).find(({ mark }) => mark === 'by-hand')?.text.split('\n').at(-1) ?? '';
   const ours = command.replace(/^PORT=\d+/, 'PORT=0');
   assert.match(ours, /^PORT=0 npx node \S+$/);
   const shell = spawn('sh', ['-c', ours], {
     cwd: ROOT,
-    env: { ...process.env, ...env },
+    env: { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, RESULTS: results },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
@@ -57,12 +63,7 @@ function startExample(env: NodeJS.ProcessEnv) {
 }
 
 test('the telephone example analyses both sides of a call live, and stores the whole call after a webhook', async (t) => {
-  const service = await testApp({ SERVICE_WEBHOOK_PRIVATE: 'true' });
-  const { url } = await service.listen();
-  service.services.worker.start();
-  service.services.webhooks.start();
-  const results = await tempDir();
-  const example = startExample({ SERVICE_API_KEY: service.key, SERVICE_URL: url, RESULTS: results });
+  const example = startExample();
   t.after(example.stop);
   const [port] = /\d+/.exec(await example.nextLine()) ?? [];
   const socket = new WebSocket(`ws://127.0.0.1:${port}`);
@@ -97,9 +98,7 @@ test('the telephone example analyses both sides of a call live, and stores the w
 });
 
 test('the telephone example takes webhooks of its own server only', async (t) => {
-  const service = await testApp();
-  const { url } = await service.listen();
-  const example = startExample({ SERVICE_API_KEY: service.key, SERVICE_URL: url });
+  const example = startExample();
   t.after(example.stop);
   const [port] = /\d+/.exec(await example.nextLine()) ?? [];
   const body = JSON.stringify({ type: 'request.completed', data: { request_id: 'x', status: 'completed' } });
@@ -108,6 +107,9 @@ test('the telephone example takes webhooks of its own server only', async (t) =>
 });
 
 test('its TwiML copies both sides of the call and then dials', () => {
-  const twiml = readDocument(README).split('\n').filter((line) => line.startsWith('    <')).join('').replaceAll(/ {2,}/g, '');
-  assert.match(twiml, /^<Response><Start><Stream url="wss:[^"]+" track="both_tracks"\/><\/Start><Dial>.*<\/Response>$/);
+  const [, twiml = ''] = /( {4}<Response>[\s\S]*<\/Response>)/.exec(readDocument(README)) ?? [];
+  assert.match(
+    twiml.replaceAll(/\n\s*/g, '').trim(),
+    /^<Response><Start><Stream url="wss:[^"]+" track="both_tracks"\/><\/Start><Dial>.*<\/Response>$/,
+  );
 });
