@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 RUNNER = Path(__file__).parent / "support" / "run_notebook.py"
 
 
-def run_notebook(real: RealServer, folder: Path) -> list[dict[str, str]]:
+def run_notebook(real: RealServer, folder: Path, **settings: str) -> list[dict[str, str]]:
     """Run it in a folder that has a folder `voices`; return what its cells show."""
-    shutil.copy(ROOT / "examples" / "notebook.ipynb", folder)
+    text = (ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8")
+    for name, value in settings.items():
+        assert f'"{name} = None ' in text
+        text = text.replace(f'"{name} = None ', f'"{name} = \'{value}\' ')
+    (folder / "notebook.ipynb").write_text(text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, RUNNER, "notebook.ipynb"],
         env=environment_for({**real.environment, "MPLBACKEND": "agg", "HOME": str(folder)}),
@@ -83,6 +87,19 @@ def test_the_notebook_works_on_a_labelled_folder_with_other_names_rates_and_chan
     assert "3 recordings, UAR" in confusion
     assert "label | " in confusion or "| label" in confusion
     assert "channel" in (tmp_path / "call.csv").read_text(encoding="utf-8")
+
+
+def test_the_notebook_takes_a_table_of_shorter_recordings_and_labels_in_a_csv(real: RealServer, tmp_path: Path) -> None:
+    folder = tmp_path / "voices"
+    write_at_rate(VOICES / "angry-1013.wav", folder / "1.wav", 16_000, 1, seconds=2.5)
+    write_at_rate(VOICES / "sad-1028.wav", folder / "2.wav", 16_000, 1, seconds=2.5)
+    write_at_rate(VOICES / "sad-1028.wav", tmp_path / "call.wav", 8_000, 2, seconds=6)
+    (tmp_path / "labels.csv").write_text("path,emotion\nvoices/1.wav,anger\nvoices/2.wav,sad\n", encoding="utf-8")
+    command = [ROOT / "node_modules/.bin/node", ROOT / "packages/cli/bin/undertone.js", "classify"]
+    subprocess.run([*command, "voices", "--output", "emotions.csv"], cwd=tmp_path, capture_output=True, check=True)
+    shows = run_notebook(real, tmp_path, TABLE="emotions.csv", LABELS="labels.csv", CALL="call.wav")
+    assert "2 recordings, UAR" in shows[4]["shown"]
+    assert shows[5]["kind"] == "AsynchResult"
 
 
 def test_the_notebook_works_without_labels(real: RealServer, tmp_path: Path) -> None:

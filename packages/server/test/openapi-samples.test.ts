@@ -8,6 +8,7 @@ import { ASYNCH_PATHS, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { testApp } from '@undertone/testing/app';
 import { ROOT } from '@undertone/testing/paths';
 import { talkWav } from '@undertone/testing/talk';
+import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { samplesOf } from '../src/openapi/samples.ts';
 
 type Language = keyof ReturnType<typeof samplesOf>;
@@ -16,14 +17,14 @@ type Language = keyof ReturnType<typeof samplesOf>;
 const RUNNERS: Record<Language, { suffix: string; command: readonly string[] }> = {
   curl: {
     suffix: 'sh',
-    command: ['bash', '-c', 'for file in "$@"; do echo "#### $file"; bash -e "$file" || echo FAILED; done', '-'],
+    command: ['bash', '-c', 'for file in "$@"; do echo; echo "#### $file"; bash -e "$file" || echo FAILED; done', '-'],
   },
   TypeScript: {
     suffix: 'mjs',
     command: [
       ...[process.execPath, '--input-type=module', '--eval'],
       `for (const file of process.argv.slice(1)) {
-         console.log('#### ' + file);
+         console.log('\\n#### ' + file);
          await import(file).catch((error) => console.log('FAILED', error));
        }`,
     ],
@@ -34,7 +35,7 @@ const RUNNERS: Record<Language, { suffix: string; command: readonly string[] }> 
       ...[join(ROOT, 'clients/python/.venv/bin/python'), '-c'],
       `import runpy, sys, traceback
 for file in sys.argv[1:]:
-    print("####", file)
+    print("\\n####", file, flush=True)
     try:
         runpy.run_path(file)
     except Exception as error:
@@ -95,12 +96,13 @@ for (const language of ['curl', 'TypeScript', 'Python'] as const) {
     const { stdout } = await promisify(execFile)(program, [...args, ...files], {
       cwd: folder,
       env: { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, CURL_HOME: folder },
-    });
+      timeout: LONG_TIMEOUT_MS,
+    }).catch((error: { stdout: string }) => ({ stdout: `${error.stdout}FAILED` }));
     const outputs = stdout.split(/^#### .*\/(.*)\n/m).slice(1);
-    assert.equal(outputs.length, 2 * files.length);
     for (let i = 0; i < outputs.length; i += 2) {
       const [name = '', output = ''] = outputs.slice(i, i + 2);
       assert.doesNotMatch(output, /FAILED|^[345]\d\d /m, `${name}: ${output}`);
     }
+    assert.equal(outputs.length, 2 * files.length);
   });
 }
