@@ -14,7 +14,12 @@ import {
 import { DOCUMENTS, readDocument } from '@undertone/testing/documents';
 import { WEBHOOK_SECRET } from '../src/recordings/describe.ts';
 
-const EVERYWHERE = [...DOCUMENTS, 'packages/sdk/README.md', 'packages/cli/README.md', 'clients/python/README.md'];
+const EVERYWHERE = [
+  ...DOCUMENTS,
+  'packages/sdk/README.md',
+  'packages/cli/README.md',
+  'clients/python/README.md',
+];
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
 
 /** The text of a document on one line, as a reader sees it. */
@@ -32,7 +37,8 @@ const { minSeconds, maxSeconds } = DISCRETE_LIMITS;
 
 describe('the numbers in the documents are those of the code', () => {
   test('the size and the length of recordings', () => {
-    for (const document of ['README.md', 'docs/LONG_RECORDINGS.md', 'docs/OPERATIONS.md']) says(document, gib);
+    for (const document of ['README.md', 'docs/LONG_RECORDINGS.md', 'docs/OPERATIONS.md'])
+      says(document, gib);
     for (const document of ['packages/sdk/README.md', 'clients/python/README.md'])
       says(document, `${ASYNCH_LIMITS.minSeconds} seconds to ${gib}`);
     says('README.md', `${minSeconds} to ${maxSeconds} seconds long`);
@@ -63,7 +69,8 @@ describe('the numbers in the documents are those of the code', () => {
   });
 
   test('retention, tokens, intervals and streams', () => {
-    for (const document of ['docs/PRIVACY.md', 'docs/MIGRATING.md', 'clients/python/README.md']) says(document, hours);
+    for (const document of ['docs/PRIVACY.md', 'docs/MIGRATING.md', 'clients/python/README.md'])
+      says(document, hours);
     says('docs/OPERATIONS.md', `${TOKEN_SECONDS.min} to ${TOKEN_SECONDS.max.toLocaleString('en')} seconds`);
     says('docs/LONG_RECORDINGS.md', `an emotion for every ${INTERVAL_SECONDS.default} seconds`);
     says('docs/LONG_RECORDINGS.md', `${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max}`);
@@ -88,6 +95,9 @@ describe('the numbers in the documents are those of the code', () => {
     says('README.md', `${meld?.toFixed(2)} (conversation) to ${best.toFixed(2)} (acted English)`);
     assert.equal(best, others['cremad'], 'the best corpus is CREMA-D, which is acted English');
     const uar = figures.uar.toFixed(2);
-    says('docs/MODEL_CARD.md', `| \`research\` | 4emotions | 1675 | ${uar} | ${figures.accuracy.toFixed(2)} |`);
+    says(
+      'docs/MODEL_CARD.md',
+      `| \`research\` | 4emotions | 1675 | ${uar} | ${figures.accuracy.toFixed(2)} |`,
+    );
   });
 });

@@ -162,7 +162,8 @@ describe('the docs page', () => {
 
   test('lists the choices of a parameter, also of one with a named type', async () => {
     const { body } = await service.app.inject({ url: PATHS.docs });
-    const [section = ''] = /<section class="operation" id="sendRecording"[\s\S]*?<\/section>/.exec(body) ?? [];
+    const [section = ''] =
+      /<section class="operation" id="sendRecording"[\s\S]*?<\/section>/.exec(body) ?? [];
     const lists = [...section.matchAll(/<ul class="choices">(.*?)<\/ul>/g)].map(([, items = '']) =>
       [...items.matchAll(/<code>(.*?)<\/code>/g)].map(([, value]) => value),
     );

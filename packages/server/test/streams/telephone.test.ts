@@ -45,7 +45,11 @@ async function* recordedCall() {
 
 /** Starts the example with the command of its README. */
 function startExample() {
-  const command = blocksOf(README).find(({ mark }) => mark === 'by-hand')?.text.split('\n').at(-1) ?? '';
+  const command =
+    blocksOf(README)
+      .find(({ mark }) => mark === 'by-hand')
+      ?.text.split('\n')
+      .at(-1) ?? '';
   const ours = command.replace(/^PORT=\d+/, 'PORT=0');
   assert.match(ours, /^PORT=0 npx node \S+$/);
   const shell = spawn('sh', ['-c', ours], {
@@ -91,10 +95,13 @@ test('the telephone example analyses both sides of a call live, and stores the w
   const { emotions, duration_seconds } = JSON.parse(await readFile(file, 'utf8'));
   assert.equal(duration_seconds, 7);
   const [caller, other] = emotions.map(({ channel, emotion }: Record<string, unknown>) => [channel, emotion]);
-  assert.deepEqual([caller, other], [
-    [0, 'angry'],
-    [1, 'sad'],
-  ]);
+  assert.deepEqual(
+    [caller, other],
+    [
+      [0, 'angry'],
+      [1, 'sad'],
+    ],
+  );
 });
 
 test('the telephone example takes webhooks of its own server only', async (t) => {
