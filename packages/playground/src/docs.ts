@@ -19,6 +19,14 @@ for (const sample of document.querySelectorAll('pre')) {
   sample.textContent = sample.textContent?.replaceAll(DEFAULT_URL, location.origin) ?? '';
 }
 
+/** Unfolds the shape that a link leads to. */
+function unfoldTarget(): void {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target instanceof HTMLDetailsElement) target.open = true;
+}
+unfoldTarget();
+addEventListener('hashchange', unfoldTarget);
+
 for (const section of document.querySelectorAll<HTMLElement>('[data-operation]')) {
   const { operation } = section.dataset;
   if (operation) section.append(trialOf(JSON.parse(operation)));

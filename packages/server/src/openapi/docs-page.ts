@@ -70,7 +70,7 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
   });
   const shapes = Object.entries(components.schemas).map(
     ([name, schema]) =>
-      `<section class="shape" id="shape-${encode(name)}"><h3>${encode(name)}</h3><p>${prose(schema.description ?? '')}</p>${renderFields(schema)}</section>`,
+      `<details class="shape" id="shape-${encode(name)}"><summary>${encode(name)}</summary><p>${prose(schema.description ?? '')}</p>${renderFields(schema)}</details>`,
   );
   const errors = Object.entries(ERRORS).map(
     ([code, { status, title }]) =>
