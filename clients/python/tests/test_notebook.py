@@ -26,7 +26,7 @@ def run_notebook(real: RealServer, folder: Path, **settings: str) -> list[dict[s
     text = (ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8")
     for name, value in settings.items():
         assert f'"{name} = None ' in text
-        text = text.replace(f'"{name} = None ', f'"{name} = \'{value}\' ')
+        text = text.replace(f'"{name} = None ', f"\"{name} = '{value}' ")
     (folder / "notebook.ipynb").write_text(text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, RUNNER, "notebook.ipynb"],
@@ -95,8 +95,8 @@ def test_the_notebook_takes_a_table_of_shorter_recordings_and_labels_in_a_csv(re
     write_at_rate(VOICES / "sad-1028.wav", folder / "2.wav", 16_000, 1, seconds=2.5)
     write_at_rate(VOICES / "sad-1028.wav", tmp_path / "call.wav", 8_000, 2, seconds=6)
     (tmp_path / "labels.csv").write_text("path,emotion\nvoices/1.wav,anger\nvoices/2.wav,sad\n", encoding="utf-8")
-    command = [ROOT / "node_modules/.bin/node", ROOT / "packages/cli/bin/undertone.js", "classify"]
-    subprocess.run([*command, "voices", "--output", "emotions.csv"], cwd=tmp_path, capture_output=True, check=True)
+    command = [str(ROOT / "node_modules/.bin/node"), str(ROOT / "packages/cli/bin/undertone.js"), "classify", "voices"]
+    subprocess.run([*command, "--output", "emotions.csv"], cwd=tmp_path, capture_output=True, check=True)
     shows = run_notebook(real, tmp_path, TABLE="emotions.csv", LABELS="labels.csv", CALL="call.wav")
     assert "2 recordings, UAR" in shows[4]["shown"]
     assert shows[5]["kind"] == "AsynchResult"

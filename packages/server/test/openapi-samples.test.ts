@@ -85,31 +85,31 @@ async function fill(sample: string, operationId: string): Promise<string> {
 
 describe('every sample works as written', { concurrency: true }, () => {
   for (const language of ['curl', 'TypeScript', 'Python'] as const) {
-  test(language, async () => {
-    const { suffix, command } = RUNNERS[language];
-    const files: string[] = [];
-    for (const [path, methods] of Object.entries<object>(document.paths)) {
-      for (const [method, operation] of Object.entries(methods)) {
-        const file = join(folder, `${operation.operationId}.${suffix}`);
-        await writeFile(
-          file,
-          await fill(samplesOf(method, path, operation)[language], operation.operationId),
-        );
-        files.push(file);
+    test(language, async () => {
+      const { suffix, command } = RUNNERS[language];
+      const files: string[] = [];
+      for (const [path, methods] of Object.entries<object>(document.paths)) {
+        for (const [method, operation] of Object.entries(methods)) {
+          const file = join(folder, `${operation.operationId}.${suffix}`);
+          await writeFile(
+            file,
+            await fill(samplesOf(method, path, operation)[language], operation.operationId),
+          );
+          files.push(file);
+        }
       }
-    }
-    const [program = '', ...args] = command;
-    const { stdout } = await promisify(execFile)(program, [...args, ...files], {
-      cwd: folder,
-      env: { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, CURL_HOME: folder },
-      timeout: LONG_TIMEOUT_MS,
-    }).catch((error: { stdout: string }) => ({ stdout: `${error.stdout}FAILED` }));
-    const outputs = stdout.split(/^#### .*\/(.*)\n/m).slice(1);
-    for (let i = 0; i < outputs.length; i += 2) {
-      const [name = '', output = ''] = outputs.slice(i, i + 2);
-      assert.doesNotMatch(output, /FAILED|^[345]\d\d /m, `${name}: ${output}`);
-    }
-    assert.equal(outputs.length, 2 * files.length);
-  });
-}
+      const [program = '', ...args] = command;
+      const { stdout } = await promisify(execFile)(program, [...args, ...files], {
+        cwd: folder,
+        env: { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, CURL_HOME: folder },
+        timeout: LONG_TIMEOUT_MS,
+      }).catch((error: { stdout: string }) => ({ stdout: `${error.stdout}FAILED` }));
+      const outputs = stdout.split(/^#### .*\/(.*)\n/m).slice(1);
+      for (let i = 0; i < outputs.length; i += 2) {
+        const [name = '', output = ''] = outputs.slice(i, i + 2);
+        assert.doesNotMatch(output, /FAILED|^[345]\d\d /m, `${name}: ${output}`);
+      }
+      assert.equal(outputs.length, 2 * files.length);
+    });
+  }
 });
