@@ -103,7 +103,7 @@ def test_a_file_over_the_limit_is_rejected_before_anything_is_sent(
     path = make_file(0)
     os.truncate(path, 1024 * MIB + 1)
     twin = make_twin(**flaky.settings)
-    with pytest.raises(UploadFailedError, match="1024 MiB") as upload:
+    with pytest.raises(UploadFailedError, match="1 GiB") as upload:
         twin.asynch.upload(path)
     with pytest.raises(RequestFailedError, match="32 MiB") as discrete:
         twin.discrete.emotions(path)

@@ -18,6 +18,10 @@ const BY_HAND = new Map([
   ['make test', 'this test is part of it'],
   ['make check', 'make test includes it'],
   ['make acceptance', 'it takes most of an hour'],
+  [
+    'export SERVICE_API_KEY=$(npx undertone keys create telephone)\nPORT=8081 npx node examples/telephone/server.ts',
+    'packages/server/test/streams/telephone.test.ts runs it with a call',
+  ],
 ]);
 
 const INTERPRETERS: Record<string, readonly string[]> = {

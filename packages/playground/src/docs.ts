@@ -9,6 +9,7 @@ interface Operation {
     readonly name: string;
     readonly place: string;
     readonly required?: boolean;
+    readonly choices?: readonly unknown[];
   }[];
   readonly types: readonly string[];
 }
@@ -17,6 +18,14 @@ interface Operation {
 for (const sample of document.querySelectorAll('pre')) {
   sample.textContent = sample.textContent?.replaceAll(DEFAULT_URL, location.origin) ?? '';
 }
+
+/** Unfolds the shape that a link leads to. */
+function unfoldTarget(): void {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target instanceof HTMLDetailsElement) target.open = true;
+}
+unfoldTarget();
+addEventListener('hashchange', unfoldTarget);
 
 for (const section of document.querySelectorAll<HTMLElement>('[data-operation]')) {
   const { operation } = section.dataset;
@@ -29,8 +38,10 @@ function trialOf(operation: Operation): HTMLElement {
   const answer = element('pre', { tabIndex: 0, hidden: true });
   answer.setAttribute('aria-live', 'polite');
   form.append(
-    ...operation.parameters.map(({ name, place, required = false }) =>
-      field(name, { required, title: place }),
+    ...operation.parameters.map(({ name, place, required = false, choices }) =>
+      choices === undefined
+        ? field(name, { required, title: place })
+        : labelled(name, selectOf(name, required ? choices : ['', ...choices])),
     ),
     ...(operation.types.length === 0 ? [] : [bodyField(operation)]),
     field('API key', { type: 'password', value: readKey(), autocomplete: 'off' }),
@@ -93,8 +104,18 @@ function bodyField({ types }: Operation): HTMLElement {
 }
 
 function field(name: string, properties: Partial<HTMLInputElement>): HTMLElement {
+  return labelled(name, element('input', { name, ...properties }));
+}
+
+function selectOf(name: string, choices: readonly unknown[]): HTMLElement {
+  const select = element('select', { name });
+  select.append(...choices.map((choice) => element('option', { textContent: String(choice) })));
+  return select;
+}
+
+function labelled(name: string, control: HTMLElement): HTMLElement {
   const label = element('label', { textContent: `${name} ` });
-  label.append(element('input', { name, ...properties }));
+  label.append(control);
   return label;
 }
 

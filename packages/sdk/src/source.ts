@@ -111,8 +111,9 @@ export function baseName(path: string): string {
 }
 
 export function tooLarge(maxBytes: number): RequestFailedError {
+  const [size, unit] = maxBytes < 1024 ** 3 ? [1024 ** 2, 'MiB'] : [1024 ** 3, 'GiB'];
   return new RequestFailedError(
-    `The recording is larger than ${maxBytes / 1024 ** 2} MiB, the limit for this operation.`,
+    `The recording is larger than ${maxBytes / size} ${unit}, the limit for this operation.`,
     { code: 'file_too_large' },
   );
 }

@@ -145,7 +145,7 @@ export interface ManyOptions extends DiscreteOptions {
 export interface RecordingOptions {
   /** Default: `4emotions`. */
   model?: ModelId | undefined;
-  /** Seconds between two predictions (beta), 1 to 60. Default: 5. */
+  /** Seconds between two predictions, 1 to 60. Default: 5. */
   intervalSeconds?: number | undefined;
   /** Default: `mix`. */
   channels?: ChannelMode | undefined;

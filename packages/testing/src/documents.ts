@@ -7,6 +7,7 @@ export const DOCUMENTS = [
   'CONTRIBUTING.md',
   'docs/OPERATIONS.md',
   'docs/ARCHITECTURE.md',
+  'docs/COMPARISON.md',
   'docs/LONG_RECORDINGS.md',
   'docs/MIGRATING.md',
   'docs/MODEL_CARD.md',
@@ -14,6 +15,7 @@ export const DOCUMENTS = [
   'docs/SCALING.md',
   'SECURITY.md',
   'examples/README.md',
+  'examples/telephone/README.md',
 ];
 
 /** A fenced code block: ```LANGUAGE MARK */

@@ -78,7 +78,7 @@ class AsyncAsynch(AsyncRequests):
         :param resume: the request_id of an interrupted upload of this recording; only missing parts are sent, and the
             settings of the first attempt apply
         :param model: ``4emotions`` (the default), ``5emotions`` or ``7emotions``
-        :param interval_seconds: seconds between classifications (beta), 1 to 60; 5 by default
+        :param interval_seconds: seconds between classifications, 1 to 60; 5 by default
         :param channels: ``mix`` (the default), or ``separate`` to analyse up to 8 channels separately
         :param label: your own name for the recording, up to 100 characters; shown in lists and webhooks
         :param webhook_url: https URL to notify when the result is ready (Standard Webhooks)

@@ -97,8 +97,9 @@ def base_name(path: str) -> str:
 
 
 def too_large(max_bytes: int) -> Failure:
+    size, unit = (1024**2, "MiB") if max_bytes < 1024**3 else (1024**3, "GiB")
     return Failure(
-        f"The recording is larger than {max_bytes // 1024**2} MiB, the maximum for this operation.",
+        f"The recording is larger than {max_bytes // size} {unit}, the maximum for this operation.",
         code="file_too_large",
     )
 

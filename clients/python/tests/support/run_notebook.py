@@ -10,7 +10,9 @@ from typing import Any
 
 
 def shown(value: Any) -> str:
-    """Render a value as a notebook does."""
+    """Render a value as a notebook does; of a figure, its texts."""
+    if type(value).__name__ == "Figure":
+        return " | ".join(text.get_text() for text in value.findobj(lambda artist: hasattr(artist, "get_text")))
     html = getattr(value, "_repr_html_", None)
     return str(html()) if html is not None else repr(value)
 

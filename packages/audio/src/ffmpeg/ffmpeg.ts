@@ -198,7 +198,7 @@ function reasonFor(stderr: string, produced: number): string {
   if (/decoder.*not found|unknown decoder/i.test(stderr)) {
     return 'ffmpeg on this server lacks the codec of this recording. Send it as WAV.';
   }
-  return 'This file is damaged or is not a recording. Send it as WAV.';
+  return 'This is not an audio file we can read. Try converting it to WAV.';
 }
 
 /** Tells a missing or broken program from a machine without resources for another process. */

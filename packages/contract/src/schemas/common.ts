@@ -55,5 +55,5 @@ export const RequestId = Type.String({
 export const IntervalSeconds = Type.Integer({
   minimum: INTERVAL_SECONDS.min,
   maximum: INTERVAL_SECONDS.max,
-  description: `Seconds between two predictions (beta); ${INTERVAL_SECONDS.default} by default.`,
+  description: `Seconds between two predictions; ${INTERVAL_SECONDS.default} by default.`,
 });

@@ -8,7 +8,7 @@ interface Schema {
   $ref?: string;
   type?: string | string[];
   description?: string;
-  enum?: unknown[];
+  enum?: unknown[] | undefined;
   const?: unknown;
   default?: unknown;
   minimum?: number;
@@ -42,8 +42,7 @@ const CSS = readFileSync(new URL('./docs-page.css', import.meta.url), 'utf8');
 
 /**
  * One page that loads nothing from other hosts and is readable without its script (packages/playground/src/docs.ts), which
- * lets readers try operations. Problems link to its error table. Scalar would add 3.6 MB of
- * script and inline styles, and shows nothing without script; Swagger UI shows no code samples.
+ * lets readers try operations. Problems link to its error table. docs/ARCHITECTURE.md says why it is no library.
  */
 export function renderDocs(document: object): { html: string; contentSecurityPolicy: string } {
   const { info, paths, components, tags } = document as {
@@ -58,19 +57,20 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
   const sections = tags.map(({ name, description }) => {
     const own = operations.filter(({ operation }) => operation.tags?.includes(name));
     const walk = name === 'Asynch' ? renderWalk() : '';
-    return `<h2 id="${encode(slug(name))}">${encode(name)}</h2><p>${prose(description)}</p>${walk}${own.map(renderOperation).join('')}`;
+    const [first = '', ...others] = own.map((operation) => renderOperation(operation, components.schemas));
+    return `<h2 id="${encode(slug(name))}">${encode(name)}</h2><p>${prose(description)}</p>${first}${walk}${others.join('')}`;
   });
   const index = tags.map(({ name }) => {
     const own = operations.filter(({ operation }) => operation.tags?.includes(name));
     const items = own.map(
       ({ path, method, operation: { operationId = '', summary = '' } }) =>
-        `<li><a href="#${encode(operationId)}">${encode(summary)}</a> <code>${encode(`${method.toUpperCase()} ${path}`)}</code></li>`,
+        `<li><a href="#${encode(operationId)}">${encode(summary)}</a> <code>${method.toUpperCase()} ${breakable(path)}</code></li>`,
     );
     return `<h3>${encode(name)}</h3><ul>${items.join('')}</ul>`;
   });
   const shapes = Object.entries(components.schemas).map(
     ([name, schema]) =>
-      `<section class="shape" id="shape-${encode(name)}"><h3>${encode(name)}</h3><p>${prose(schema.description ?? '')}</p>${renderFields(schema)}</section>`,
+      `<details class="shape" id="shape-${encode(name)}"><summary>${encode(name)}</summary><p>${prose(schema.description ?? '')}</p>${renderFields(schema)}</details>`,
   );
   const errors = Object.entries(ERRORS).map(
     ([code, { status, title }]) =>
@@ -85,7 +85,7 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
 <script type="module" src="/page/docs.js"></script></head>
 <body><header><h1>${encode(info.title)} <small>${encode(info.version)}</small></h1>
 <nav aria-label="Sections"><a href="/">Page</a>${links}<a href="/openapi.json">openapi.json</a></nav></header>
-<main>${paragraphs(info.description)}<nav class="index" aria-label="Operations">${index.join('')}</nav>${sections.join('')}
+<main>${paragraphs(info.description)}<nav class="index" aria-label="Operations"><h2>Operations</h2>${index.join('')}</nav>${sections.join('')}
 <h2 id="shapes">Shapes</h2>${shapes.join('')}
 <h2 id="errors">Errors</h2><table><thead><tr><th>code</th><th>status</th><th>meaning</th></tr></thead><tbody>${errors.join('')}</tbody></table>
 </main></body></html>`;
@@ -96,15 +96,10 @@ export function renderDocs(document: object): { html: string; contentSecurityPol
   };
 }
 
-function renderOperation({
-  path,
-  method,
-  operation,
-}: {
-  path: string;
-  method: string;
-  operation: Operation;
-}): string {
+function renderOperation(
+  { path, method, operation }: { path: string; method: string; operation: Operation },
+  schemas: Record<string, Schema>,
+): string {
   const {
     summary = '',
     description = '',
@@ -116,12 +111,12 @@ function renderOperation({
   const key = security?.length === 0 ? '<span class="open">no key needed</span>' : '';
   const query = parameters.map(
     ({ name, in: place, required, description: text, schema }) =>
-      `<tr><td><code>${encode(name)}</code></td><td>${encode(place)}${required ? '' : ', optional'}</td><td>${prose(text ?? schema?.description ?? '')} ${enumOf(schema)}${constraints(schema ?? {})}</td></tr>`,
+      `<tr><td><code>${encode(name)}</code></td><td>${encode(place)}${required ? '' : ', optional'}</td><td>${prose(text ?? schema?.description ?? '')} ${constraints({ ...schema, enum: choicesOf(schema, schemas) })}</td></tr>`,
   );
   const bodies = Object.entries(requestBody?.content ?? {}).map(
     ([type, media]) => `<h4>Body <code>${encode(type)}</code></h4>${renderFields(media.schema ?? {})}`,
   );
-  const answers = Object.entries(responses).map(
+  const rows = Object.entries(responses).map(
     ([status, { description: text, headers = {}, content = {} }]) => {
       const [type, media] = Object.entries(content)[0] ?? [];
       const names = Object.keys(headers).map((name) => `<code>${encode(name)}</code>`);
@@ -130,22 +125,30 @@ function renderOperation({
       return `<tr><td class="s${status.charAt(0)}">${encode(status)}</td><td>${prose(text)}${extra}${example}</td><td>${type ? `<code>${encode(type)}</code><br>${typeName(media?.schema ?? {})}` : ''}</td></tr>`;
     },
   );
+  const errors = rows.filter((row) => /class="s[45]"/.test(row));
+  const answers = rows.filter((row) => !errors.includes(row));
   const samples = Object.entries(samplesOf(method, path, operation)).map(
-    ([language, text]) => `<h5>${language}</h5><pre tabindex="0">${encode(text)}</pre>`,
+    ([language, text]) => `<h4>${language}</h4><pre tabindex="0">${encode(text)}</pre>`,
   );
   const trial = encode(
     JSON.stringify({
       method,
       path,
-      parameters: parameters.map(({ name, in: place, required }) => ({ name, place, required })),
+      parameters: parameters.map(({ name, in: place, required, schema }) => ({
+        name,
+        place,
+        required,
+        choices: choicesOf(schema, schemas),
+      })),
       types: Object.keys(requestBody?.content ?? {}),
     }),
   );
-  return `<section class="operation" id="${encode(operation.operationId ?? '')}" data-operation="${operation.operationId === 'stream' ? '' : trial}"><h3><span class="method ${encode(method)}">${encode(method.toUpperCase())}</span> <code>${encode(path)}</code> ${key}</h3>
+  return `<section class="operation" id="${encode(operation.operationId ?? '')}" data-operation="${operation.operationId === 'stream' ? '' : trial}"><h3><span class="method ${encode(method)}">${encode(method.toUpperCase())}</span> <code>${breakable(path)}</code> ${key}</h3>
 <p class="summary">${encode(summary)}</p>${paragraphs(description)}
 ${query.length > 0 ? `<h4>Parameters</h4><table><tbody>${query.join('')}</tbody></table>` : ''}${bodies.join('')}
 <details><summary>Call it from curl, TypeScript, Python</summary>${samples.join('')}</details>
-<h4>Answers</h4><table><tbody>${answers.join('')}</tbody></table></section>`;
+<h4>Answers</h4><table><tbody>${answers.join('')}</tbody></table>
+${errors.length > 0 ? `<details><summary>Errors</summary><table><tbody>${errors.join('')}</tbody></table></details>` : ''}</section>`;
 }
 
 function renderWalk(): string {
@@ -158,7 +161,7 @@ function renderWalk(): string {
 
 function renderFields(schema: Schema): string {
   if (schema.$ref) return `<p>${typeName(schema)}</p>`;
-  if (schema.enum) return `<p>${constraints(schema)}</p>`;
+  if (schema.enum) return constraints(schema);
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices)
     return `<ul>${choices.map((choice) => `<li>${typeName(choice)} ${prose(choice.description ?? '')}</li>`).join('')}</ul>`;
@@ -184,15 +187,17 @@ function typeName({ $ref, type, items, enum: values, anyOf, allOf, properties }:
   return encode(String(type ?? (values ? 'string' : 'any')));
 }
 
-/** A link to the values of a named enum. */
-function enumOf(schema: Schema = {}): string {
-  return schema.$ref || schema.allOf ? `${typeName(schema)}. ` : '';
+/** The values of an enum, also of a named one. */
+function choicesOf(schema: Schema = {}, schemas: Record<string, Schema>): unknown[] | undefined {
+  const $ref = schema.$ref ?? schema.allOf?.[0]?.$ref;
+  const known = $ref === undefined ? schema : schemas[$ref.split('/').at(-1) ?? ''];
+  return known?.enum ?? (known?.type === 'boolean' ? [true, false] : undefined);
 }
 
 function constraints({ enum: values, const: only, minimum, maximum, default: preset }: Schema): string {
   const code = (value: unknown) => `<code>${encode(String(value))}</code>`;
   return [
-    values && `One of ${values.map(code).join(', ')}.`,
+    values && `<ul class="choices">${values.map((value) => `<li>${code(value)}</li>`).join('')}</ul>`,
     only !== undefined && `Always ${code(only)}.`,
     minimum !== undefined && maximum !== undefined && `From ${code(minimum)} to ${code(maximum)}.`,
     preset !== undefined && `Default ${code(preset)}.`,
@@ -212,6 +217,11 @@ function paragraphs(text: string): string {
 /** The only mark-up in our descriptions is \`code\`. */
 function prose(text: string): string {
   return encode(text).replace(/`([^`]+)`/g, '<code>$1</code>');
+}
+
+/** Paths break after a slash or an underscore, and never inside a word. */
+function breakable(path: string): string {
+  return encode(path).replaceAll(/(?<=[/_])/g, '<wbr>');
 }
 
 function slug(name: string): string {

@@ -64,7 +64,10 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       servers: [{ url: '/' }],
       tags: [
         { name: 'Discrete', description: 'Short recordings, classified immediately' },
-        { name: 'Asynch', description: 'Long recordings, uploaded in parts; the result is a time line' },
+        {
+          name: 'Asynch',
+          description: 'Long recordings, in one call or in parts; the result is a time line',
+        },
         { name: 'Streaming', description: 'Live audio over WebSocket, with a prediction every few seconds' },
         { name: 'Tokens', description: 'Short-lived credentials for browsers' },
         {

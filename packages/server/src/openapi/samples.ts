@@ -52,14 +52,18 @@ const CLIENT_CALLS: Record<string, { readonly ts: string; readonly python: strin
 
 const STREAM: Samples = {
   curl: '# For WebSocket, use the command line instead of curl:\nnpx undertone listen talk.wav',
-  TypeScript: `import { EmotionClient } from '@undertone/sdk';
+  TypeScript: `import { createReadStream } from 'node:fs';
+import { EmotionClient } from '@undertone/sdk';
 
-const stream = new EmotionClient().stream({ sampleRate: 16_000 }).feed(samples); // 16-bit, mono
-for await (const { t, main_emotion, confidence } of stream) console.log(t, main_emotion, confidence);`,
-  Python: `from undertone_client import EmotionClient
+const samples = createReadStream('talk.wav', { start: 44 }); // or a call, or a microphone: 16-bit, mono
+const stream = new EmotionClient().stream({ sampleRate: 16_000 });
+for await (const { t, main_emotion, confidence } of stream.feed(samples)) console.log(t, main_emotion, confidence);`,
+  Python: `import wave
+from undertone_client import EmotionClient
 
-with EmotionClient().stream(sample_rate=16_000) as stream:
-    for prediction in stream.feed(samples):  # 16-bit, mono
+with wave.open("talk.wav") as recording, EmotionClient().stream(sample_rate=16_000) as stream:
+    samples = iter(lambda: recording.readframes(1_600), b"")  # or a call, or a microphone: 16-bit, mono
+    for prediction in stream.feed(samples):
         print(prediction.t, prediction.main_emotion, prediction.confidence)`,
 };
 
@@ -145,7 +149,7 @@ function fetchOf({ method, url, body, text, needsKey }: Request): string {
 
 function urllibOf({ method, url, body, text, needsKey }: Request): string {
   if (body === 'form') {
-    return `import os, requests\n\nheaders = {"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]}\nprint(requests.post("${url}", headers=headers, files={"file": open("voice.wav", "rb")}).json())`;
+    return `import os, httpx\n\nheaders = {"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]}\nprint(httpx.post("${url}", headers=headers, files={"file": open("voice.wav", "rb")}).raise_for_status().json())`;
   }
   const key = needsKey ? [`"${API_KEY_HEADER}": os.environ["SERVICE_API_KEY"]`] : [];
   const headers = body === 'json' ? [...key, '"content-type": "application/json"'] : key;

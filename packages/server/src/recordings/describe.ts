@@ -21,7 +21,7 @@ const tags = ['Asynch'];
 
 const INITIATE_DESCRIPTION = [
   `Start the upload of a recording of at least ${minSeconds} seconds and up to ${maxFileBytes / 2 ** 30} GiB in 1 to ${maxParts} parts, and get a URL for each part.`,
-  `\`interval\` (beta) is the step of the time line: ${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max} seconds.`,
+  `\`interval\` is the step of the time line: ${INTERVAL_SECONDS.min} to ${INTERVAL_SECONDS.max} seconds.`,
   'With `channels=separate` each channel is analysed separately, such as the two sides of a call.',
   'With `webhook_url` the receiver is notified when processing ends; see `GET /v1/asynch/webhook-secret`.',
   'With the header `Idempotency-Key`, a retried call returns the same request for 24 hours.',

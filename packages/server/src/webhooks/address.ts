@@ -19,6 +19,9 @@ const PRIVATE = blockList([
   ...['3fff::/20', '5f00::/16', 'fc00::/7', 'fec0::/10', 'ff00::/8'],
 ]);
 
+/** Callers often test with a receiver of their own, and cannot know the setting's name. */
+const HOW_TO_ALLOW = 'SERVICE_WEBHOOK_PRIVATE=true on the server allows http and private addresses';
+
 /** IPv6 addresses that embed an IPv4 address (mapped, translated, NAT64); the embedded address is checked. */
 const EMBEDDING = blockList(['::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96']);
 
@@ -36,10 +39,12 @@ export function requireWebhookUrl(text: string, allowPrivate: boolean): URL {
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw refused('must be a URL such as https://example.org/hook');
   }
-  if (url.protocol !== 'https:' && !allowPrivate) throw refused('must begin with https://');
+  if (url.protocol !== 'https:' && !allowPrivate) throw refused(`must begin with https://. ${HOW_TO_ALLOW}`);
   const host = literalOf(url);
   if (isIP(host) !== 0 && !isAllowed(host, allowPrivate)) {
-    throw refused('has a private address, which this server does not send webhooks to');
+    throw refused(
+      `has a private address, which this server does not send webhooks to${isAllowed(host, true) ? `. ${HOW_TO_ALLOW}` : ''}`,
+    );
   }
   return url;
 }

@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { testApp } from '@undertone/testing/app';
+import { tempDir, testApp } from '@undertone/testing/app';
+import { blocksOf, readDocument } from '@undertone/testing/documents';
+import { ROOT } from '@undertone/testing/paths';
 import { cut, encode, voiceAt } from '@undertone/testing/stream-audio';
 import { WebSocket } from 'ws';
 
-const EXAMPLE = fileURLToPath(new URL('../../../../examples/telephone/server.ts', import.meta.url));
+const README = 'examples/telephone/README.md';
+const service = await testApp({ SERVICE_WEBHOOK_PRIVATE: 'true' });
+const { url } = await service.listen();
+service.services.worker.start();
+service.services.webhooks.start();
+const results = await tempDir();
+
 /** 20 ms of mu-law at 8 kHz. */
 const FRAME_BYTES = 160;
 
@@ -24,9 +33,9 @@ async function* recordedCall() {
   const sides = { inbound: 'angry-1013.wav', outbound: 'sad-1028.wav' };
   const frames = await Promise.all(
     Object.entries(sides).map(async ([track, voice]) =>
-      cut(encode(await voiceAt(voice, 8_000, 7), 'mulaw'), [FRAME_BYTES]).map((frame) => ({
+      cut(encode(await voiceAt(voice, 8_000, 7), 'mulaw'), [FRAME_BYTES]).map((frame, i) => ({
         event: 'media',
-        media: { track, payload: frame.toString('base64') },
+        media: { track, timestamp: String(20 * i), payload: frame.toString('base64') },
       })),
     ),
   );
@@ -34,21 +43,40 @@ async function* recordedCall() {
   yield { event: 'stop', streamSid: 'MZ1' };
 }
 
-test('the telephone example analyses both sides of a call separately', async (t) => {
-  const service = await testApp();
-  const { url } = await service.listen();
-  const env = { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, PORT: '0' };
-  const example = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => example.kill());
-  const lines = createInterface(example.stdout)[Symbol.asyncIterator]();
-  const [port] = /\d+/.exec((await lines.next()).value ?? '') ?? [];
+/** Starts the example with the command of its README. */
+function startExample() {
+  const command =
+    blocksOf(README)
+      .find(({ mark }) => mark === 'by-hand')
+      ?.text.split('\n')
+      .at(-1) ?? '';
+  const ours = command.replace(/^PORT=\d+/, 'PORT=0');
+  assert.match(ours, /^PORT=0 npx node \S+$/);
+  const shell = spawn('sh', ['-c', ours], {
+    cwd: ROOT,
+    env: { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, RESULTS: results },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const lines = createInterface(shell.stdout)[Symbol.asyncIterator]();
+  return {
+    nextLine: async () => String((await lines.next()).value),
+    // npx does not pass signals on, so the whole group gets it.
+    stop: () => process.kill(-Number(shell.pid)),
+  };
+}
+
+test('the telephone example analyses both sides of a call live, and stores the whole call after a webhook', async (t) => {
+  const example = startExample();
+  t.after(example.stop);
+  const [port] = /\d+/.exec(await example.nextLine()) ?? [];
   const socket = new WebSocket(`ws://127.0.0.1:${port}`);
   await once(socket, 'open');
   for await (const frame of recordedCall()) socket.send(JSON.stringify(frame));
 
   const byTrack = new Map<string, object[]>();
   for (let i = 0; i < 4; i++) {
-    const { call, track, t, main_emotion } = JSON.parse((await lines.next()).value ?? '');
+    const { call, track, t, main_emotion } = JSON.parse(await example.nextLine());
     byTrack.set(track, [...(byTrack.get(track) ?? []), { call, t, main_emotion }]);
   }
   assert.deepEqual(Object.fromEntries(byTrack), {
@@ -61,4 +89,34 @@ test('the telephone example analyses both sides of a call separately', async (t)
       { call: 'CA1', t: '00:02', main_emotion: 'sad' },
     ],
   });
+
+  const file = join(results, 'CA1.json');
+  assert.deepEqual(JSON.parse(await example.nextLine()), { call: 'CA1', status: 'completed', file });
+  const { emotions, duration_seconds } = JSON.parse(await readFile(file, 'utf8'));
+  assert.equal(duration_seconds, 7);
+  const [caller, other] = emotions.map(({ channel, emotion }: Record<string, unknown>) => [channel, emotion]);
+  assert.deepEqual(
+    [caller, other],
+    [
+      [0, 'angry'],
+      [1, 'sad'],
+    ],
+  );
+});
+
+test('the telephone example takes webhooks of its own server only', async (t) => {
+  const example = startExample();
+  t.after(example.stop);
+  const [port] = /\d+/.exec(await example.nextLine()) ?? [];
+  const body = JSON.stringify({ type: 'request.completed', data: { request_id: 'x', status: 'completed' } });
+  const { status } = await fetch(`http://127.0.0.1:${port}/webhook`, { method: 'POST', body });
+  assert.equal(status, 500);
+});
+
+test('its TwiML copies both sides of the call and then dials', () => {
+  const [, twiml = ''] = /( {4}<Response>[\s\S]*<\/Response>)/.exec(readDocument(README)) ?? [];
+  assert.match(
+    twiml.replaceAll(/\n\s*/g, '').trim(),
+    /^<Response><Start><Stream url="wss:[^"]+" track="both_tracks"\/><\/Start><Dial>.*<\/Response>$/,
+  );
 });

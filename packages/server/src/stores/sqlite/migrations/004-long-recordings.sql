@@ -1,4 +1,4 @@
--- From version 2.0 to 2.1: channels heard apart, labels, lists, idempotency keys, and webhooks.
+-- From version 2.0 to 2.1: channels analysed separately, labels, lists, idempotency keys, and webhooks.
 
 ALTER TABLE requests ADD COLUMN channels TEXT NOT NULL DEFAULT 'mix';
 ALTER TABLE requests ADD COLUMN label TEXT;
