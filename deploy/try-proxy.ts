@@ -24,7 +24,11 @@ const privateKey = join(folder, 'privkey.pem');
 const { PATH = '', NGINX = 'nginx' } = process.env;
 
 function run(program: string, args: readonly string[], env: Record<string, string> = {}): number {
-  const child = spawn(program, args, { cwd: folder, env: { PATH, ...env }, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { PATH, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   child.on('exit', (code) => {
     console.log(`${program} ${args.join(' ')} exited with ${code}`);
     process.exit(1);
@@ -57,9 +61,13 @@ async function undertone(...args: string[]): Promise<string> {
 async function startNginx(): Promise<number> {
   const subject = ['-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`];
   const pair = ['-keyout', privateKey, '-out', certificate];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', ...subject, ...pair], {
-    stdio: 'pipe',
-  });
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', ...subject, ...pair],
+    {
+      stdio: 'pipe',
+    },
+  );
   const site = readFileSync(join(ROOT, 'deploy/nginx/undertone.conf'), 'utf8')
     .replaceAll(`/etc/letsencrypt/live/${HOST}`, folder)
     .replace('/var/log/nginx/undertone.log', join(folder, 'access.log'));
@@ -72,7 +80,7 @@ async function startNginx(): Promise<number> {
     join(folder, 'nginx.conf'),
     `daemon off; user root; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
      events { worker_connections 512; }
-     http { ${temporary.join(' ')} include ${folder}/site.conf; }`,
+     http { access_log off; ${temporary.join(' ')} include ${folder}/site.conf; }`,
   );
   const args = ['-p', folder, '-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')];
   execFileSync(NGINX, [...args, '-t', '-q'], { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -90,7 +98,12 @@ function childOf(parent: number): number {
 
 async function tryShortRecordings(): Promise<void> {
   const start = performance.now();
-  const { status, version, body } = await curl('--http2', '--form', `file=@${VOICE}`, `${URL_OF_PROXY}/v1/discrete/emotion`);
+  const { status, version, body } = await curl(
+    '--http2',
+    '--form',
+    `file=@${VOICE}`,
+    `${URL_OF_PROXY}/v1/discrete/emotion`,
+  );
   assert.deepEqual([status, version], [200, '2'], body);
   assert.equal(JSON.parse(body).main_emotion, 'happy', body);
   console.log(`A short recording over HTTP/2: ${body} (${Math.round(performance.now() - start)} ms)`);
@@ -99,13 +112,22 @@ async function tryShortRecordings(): Promise<void> {
   const large = join(folder, 'large.wav');
   await writeFile(large, '');
   await truncate(large, 34 * 1024 ** 2);
-  const tooLarge = await curl('--http2', '--upload-file', large, '--request', 'POST', `${URL_OF_PROXY}/v1/discrete/emotion`);
+  const tooLarge = await curl(
+    '--http2',
+    '--upload-file',
+    large,
+    '--request',
+    'POST',
+    `${URL_OF_PROXY}/v1/discrete/emotion`,
+  );
   assert.equal(tooLarge.status, 413);
   for (const path of ['/metrics', '//metrics', '/%6detrics', '/metrics/', '/readyz', '/x/../metrics']) {
     const { status } = await curl('--path-as-is', URL_OF_PROXY + path);
     assert.equal(status, 404, path);
   }
-  console.log('Plain HTTP is redirected, 34 MB are refused with 413, /metrics and /readyz cannot be reached.');
+  console.log(
+    'Plain HTTP is redirected, 34 MB are refused with 413, /metrics and /readyz cannot be reached.',
+  );
 }
 
 async function tryLiveAudio(): Promise<void> {
@@ -114,7 +136,12 @@ async function tryLiveAudio(): Promise<void> {
   console.log(`A WebSocket on /v1/stream: ${lines[0]?.slice(0, 120)}`);
   const { io } = await import('socket.io-client');
   for (const transports of [['websocket'], ['polling', 'websocket']]) {
-    const socket = io(URL_OF_PROXY, { transports, ca: readFileSync(certificate, 'utf8'), auth: { token: KEY }, reconnection: false } as never);
+    const socket = io(URL_OF_PROXY, {
+      transports,
+      ca: readFileSync(certificate, 'utf8'),
+      auth: { token: KEY },
+      reconnection: false,
+    } as never);
     await new Promise<void>((resolve, reject) => {
       socket.once('connect', resolve).once('connect_error', reject);
     });
@@ -130,7 +157,15 @@ async function tryUpload(server: number, nginx: number): Promise<void> {
   await truncate(file, UPLOAD_BYTES);
   const stored = watchFolder(join(folder, 'temp'));
   const start = performance.now();
-  const upload = ['--http2', '--request', 'POST', '--upload-file', file, '--header', 'content-type: audio/wav'];
+  const upload = [
+    '--http2',
+    '--request',
+    'POST',
+    '--upload-file',
+    file,
+    '--header',
+    'content-type: audio/wav',
+  ];
   const { status, version, body } = await curl(...upload, `${URL_OF_PROXY}/v1/asynch/requests`);
   const seconds = (performance.now() - start) / 1000;
   assert.deepEqual([status, version], [202, '2'], body);
@@ -151,7 +186,9 @@ async function tryUpload(server: number, nginx: number): Promise<void> {
 function watchFolder(path: string): { stop: () => number } {
   let most = 0;
   const look = () => {
-    const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
     most = Math.max(most, files.length);
   };
   const timer = setInterval(look, 20);
