@@ -11,7 +11,7 @@ work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
 
 # Runs a command in its own namespaces, with a loopback network. Its mounts, processes and sockets disappear with it.
 isolated() {
-  unshare --mount --net --pid --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' isolated "$@"
+  unshare --mount --net --pid --mount-proc --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' isolated "$@"
 }
 export -f isolated
 
@@ -65,7 +65,7 @@ proxy() {
   (cd "$work" && { apt-get download -qq nginx 2>/dev/null || { apt-get update -qq && apt-get download -qq nginx; }; } &&
     dpkg --extract nginx_*.deb nginx)
   WORK=$work isolated bash -c 'printf "127.0.0.1 localhost voice.example.org\n" >"$WORK/hosts" &&
-    mount --bind "$WORK/hosts" /etc/hosts && NGINX=$WORK/nginx/usr/sbin/nginx exec node deploy/try-proxy.ts'
+    mount --bind "$WORK/hosts" /etc/hosts && NGINX_PROGRAM=$WORK/nginx/usr/sbin/nginx exec node deploy/try-proxy.ts'
 }
 
 kubernetes() {

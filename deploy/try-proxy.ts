@@ -21,7 +21,7 @@ const VOICE = join(ROOT, 'examples/voices/happy-1064.wav');
 const folder = await mkdtemp(join(tmpdir(), 'undertone-proxy-'));
 const certificate = join(folder, 'fullchain.pem');
 const privateKey = join(folder, 'privkey.pem');
-const { PATH = '', NGINX = 'nginx' } = process.env;
+const { PATH = '', NGINX_PROGRAM = 'nginx' } = process.env;
 
 function run(program: string, args: readonly string[], env: Record<string, string> = {}): number {
   const child = spawn(program, args, {
@@ -83,8 +83,8 @@ async function startNginx(): Promise<number> {
      http { access_log off; ${temporary.join(' ')} include ${folder}/site.conf; }`,
   );
   const args = ['-p', folder, '-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')];
-  execFileSync(NGINX, [...args, '-t', '-q'], { stdio: ['ignore', 'inherit', 'inherit'] });
-  return run(NGINX, args);
+  execFileSync(NGINX_PROGRAM, [...args, '-t', '-q'], { stdio: ['ignore', 'inherit', 'inherit'] });
+  return run(NGINX_PROGRAM, args);
 }
 
 function peakMegabytes(pid: number): number {

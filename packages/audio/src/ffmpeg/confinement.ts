@@ -85,7 +85,10 @@ function limitArguments({ memoryBytes, cpuSeconds }: Limits, kind: Kind): string
   ];
 }
 
-/** An empty file system with the shared libraries and ffmpeg itself, read-only. No /proc, no /dev, no other processes. */
+/**
+ * An empty file system with the shared libraries and ffmpeg itself, read-only. No /proc, no /dev, no other processes. ffmpeg
+ * is the first process of its namespace: bubblewrap's own would stay as a zombie where the server is that of a container.
+ */
 function bubblewrapArguments(ffmpeg: string): string[] {
   const libraries = new Set([
     ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', join(dirname(dirname(ffmpeg)), 'lib')],
@@ -93,7 +96,7 @@ function bubblewrapArguments(ffmpeg: string): string[] {
   ]);
   return [
     ...'--unshare-user --unshare-net --unshare-pid --unshare-ipc'.split(' '),
-    ...'--die-with-parent --new-session --cap-drop ALL'.split(' '),
+    ...'--as-pid-1 --die-with-parent --new-session --cap-drop ALL'.split(' '),
     ...[...libraries].flatMap((path) => ['--ro-bind-try', path, path]),
     ...['--ro-bind', ffmpeg, ffmpeg, '--remount-ro', '/', '--chdir', '/', '--'],
   ];
@@ -118,26 +121,29 @@ const UNSHARE = [
   'sh',
 ];
 
-const PROBE_MS = 10_000;
+const PROBE_MS = 5_000;
 
 /** Decodes a tenth of a second of silence. */
 async function works({ command }: Confinement): Promise<boolean> {
   const header = Buffer.from('.snd\0\0\0\x18\0\0\x03\x20\0\0\0\x01\0\0\x1f\x40\0\0\0\x01', 'latin1');
   const [program, ...args] = command('clip');
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], env: {} });
-  const timer = setTimeout(() => child.kill('SIGKILL'), PROBE_MS);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  // Without a matching /proc, bubblewrap hangs.
+  const timer = setTimeout(() => resolve(false), PROBE_MS);
+  let bytes = 0;
+  child.on('error', () => resolve(false));
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+  });
+  child.on('close', (code) => resolve(code === 0 && bytes > 800));
+  child.stdin.end(Buffer.concat([header, Buffer.alloc(800, 0xff)]));
   try {
-    return await new Promise((resolve) => {
-      let bytes = 0;
-      child.on('error', () => resolve(false));
-      child.stdin.on('error', () => undefined);
-      child.stdout.on('data', (piece: Buffer) => {
-        bytes += piece.length;
-      });
-      child.on('close', (code) => resolve(code === 0 && bytes > 800));
-      child.stdin.end(Buffer.concat([header, Buffer.alloc(800, 0xff)]));
-    });
+    return await promise;
   } finally {
     clearTimeout(timer);
+    child.kill('SIGKILL');
+    child.stdout.destroy();
   }
 }
