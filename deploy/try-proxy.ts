@@ -139,7 +139,8 @@ async function tryLiveAudio(): Promise<void> {
     const socket = io(URL_OF_PROXY, {
       transports,
       ca: readFileSync(certificate, 'utf8'),
-      auth: { token: KEY },
+      auth: { api_key: KEY },
+      forceNew: true,
       reconnection: false,
     } as never);
     await new Promise<void>((resolve, reject) => {
