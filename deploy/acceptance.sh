@@ -5,13 +5,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
-parts=${PARTS:-image,compose,kubernetes,systemd,alerts}
+parts=${PARTS:-image,compose,proxy,kubernetes,systemd,alerts}
 work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
 [ -n "${KEEP:-}" ] || trap 'rm -rf --one-file-system "$work"' EXIT
 
 # Runs a command in its own namespaces, with a loopback network. Its mounts, processes and sockets disappear with it.
 isolated() {
-  unshare --mount --net --pid --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' isolated "$@"
+  unshare --mount --net --pid --mount-proc --fork --kill-child -- bash -euo pipefail -c 'ip link set lo up; "$@"' isolated "$@"
 }
 export -f isolated
 
@@ -59,6 +59,15 @@ compose() {
     mount --bind "$WORK/hosts" /etc/hosts && exec node deploy/try-compose.ts'
 }
 
+# Unpacks Debian's package, because installing it would start a server.
+proxy() {
+  needs iproute2 curl openssl
+  (cd "$work" && { apt-get download -qq nginx 2>/dev/null || { apt-get update -qq && apt-get download -qq nginx; }; } &&
+    dpkg --extract nginx_*.deb nginx)
+  WORK=$work isolated bash -c 'printf "127.0.0.1 localhost voice.example.org\n" >"$WORK/hosts" &&
+    mount --bind "$WORK/hosts" /etc/hosts && NGINX_PROGRAM=$WORK/nginx/usr/sbin/nginx exec node deploy/try-proxy.ts'
+}
+
 kubernetes() {
   .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
   # There is no schema for KEDA's resources.
@@ -79,7 +88,7 @@ systemd() {
   return 0
 }
 
-# Unpacks Debian's package, because installing it would start a server.
+# Unpacked like nginx.
 alerts() {
   (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
   promtool=$work/prometheus/usr/bin/promtool

@@ -23,6 +23,7 @@ has_postgres() {
   command -v initdb || ls /usr/lib/postgresql/*/bin/initdb
 }
 
+need bubblewrap 'the tests run ffmpeg in its sandbox' command -v bwrap
 need chromium 'the page is tested in a real browser' command -v "${CHROMIUM:-chromium}"
 need curl 'the tests run the examples of the README' command -v curl
 need ffmpeg 'recordings that are not WAV' command -v ffmpeg

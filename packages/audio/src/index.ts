@@ -3,6 +3,7 @@ export { ByteReader, memorySource, type RecordingSource } from './byte-reader.ts
 export { collectClip, MAX_CLIP_SAMPLES, readClip } from './clip.ts';
 export { decodeBlock, type PcmBlock } from './decode.ts';
 export { AudioError, type AudioErrorCode, DecoderDiedError } from './errors.ts';
+export { type Confinement, findConfinement } from './ffmpeg/confinement.ts';
 export { Ffmpeg, type FfmpegOptions } from './ffmpeg/ffmpeg.ts';
 export { findFfmpeg } from './ffmpeg/find.ts';
 export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';

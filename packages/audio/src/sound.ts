@@ -94,6 +94,13 @@ const signatures: ReadonlyArray<readonly [name: string, at: number, bytes: strin
   ['ogg', 0, 'OggS'],
   ['mp3', 0, 'ID3'],
   ['mp4', 4, 'ftyp'],
+  // First boxes of old QuickTime files.
+  ['mp4', 4, 'moov'],
+  ['mp4', 4, 'mdat'],
+  ['mp4', 4, 'wide'],
+  ['mp4', 4, 'free'],
+  ['mp4', 4, 'skip'],
+  ['mp4', 4, 'pnot'],
   ['webm', 0, '\x1a\x45\xdf\xa3'],
   ['amr', 0, '#!AMR'],
   ['caf', 0, 'caff'],

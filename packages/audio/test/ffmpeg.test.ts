@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { writeWav } from '@undertone/testing/wav';
+import { unconfined } from '../src/ffmpeg/confinement.ts';
 import { Slots } from '../src/ffmpeg/slots.ts';
 import {
   AudioError,
@@ -25,6 +26,9 @@ import { decodeAll, inPieces, open, signalToNoise, voice } from './support/sound
 const sound = writeWav(voice(5, 44_100));
 const quiet = ['-y', '-loglevel', 'error'];
 
+/** A picture beside the sound, which is never decoded. */
+const VIDEO = ['-f', 'lavfi', '-i', 'testsrc=d=5:s=320x240', '-map', '0:a', '-map', '1:v', '-shortest'];
+
 let folder: string;
 const inFolder = (name: string): string => join(folder, name);
 
@@ -40,11 +44,11 @@ async function converted(name: string, ...options: string[]): Promise<Buffer> {
   return readFile(inFolder(name));
 }
 
-/** A program to run instead of ffmpeg. It writes its process id to a file first. */
+/** A program to run instead of ffmpeg, without a sandbox: it writes its process id to a file first. */
 async function program(
   name: string,
   script: string,
-): Promise<{ path: string; isRunning: () => Promise<boolean> }> {
+): Promise<{ path: string; confine: typeof unconfined; isRunning: () => Promise<boolean> }> {
   const path = inFolder(name);
   await writeFile(path, `#!/bin/sh\necho $$ > ${path}.pid\n${script}\n`);
   await chmod(path, 0o755);
@@ -55,7 +59,7 @@ async function program(
       return false;
     }
   };
-  return { path, isRunning };
+  return { path, confine: unconfined, isRunning };
 }
 
 /** The real ffmpeg, each process kept, and killed at once if the test says so. */
@@ -96,6 +100,18 @@ describe('recordings in other formats', () => {
     ['voice.m4a', 'mp4', 10, '-b:a', '128k'],
     ['voice-fast.m4a', 'mp4', 10, '-b:a', '128k', '-movflags', '+faststart'],
     ['voice.mkv', 'webm', 80, '-c:a', 'flac'],
+    ['voice.mov', 'mp4', 80, '-c:a', 'pcm_s16be'],
+    ['voice-alac.m4a', 'mp4', 80, '-c:a', 'alac'],
+    ['voice.aac', 'aac', 10, '-b:a', '128k'],
+    ['voice.opus', 'ogg', 10, '-c:a', 'libopus', '-b:a', '96k'],
+    ['voice.wma', 'wma', 2, '-b:a', '128k'],
+    ['voice.au', 'au', 25, '-c:a', 'pcm_mulaw'],
+    ['voice.mp4', 'mp4', 10, ...VIDEO, '-c:a', 'aac', '-b:a', '128k'],
+    ['voice-video.webm', 'webm', 10, ...VIDEO, '-c:a', 'libopus', '-b:a', '96k'],
+    ['voice.avi', 'unknown', 10, ...VIDEO, '-c:a', 'mp3', '-b:a', '128k'],
+    ['voice.flv', 'flv', 10, '-c:a', 'mp3', '-b:a', '128k'],
+    ['voice.ts', 'unknown', 10, '-c:a', 'mp2', '-b:a', '192k'],
+    ['voice-gsm.wav', 'wav', 0, '-ar', '8000', '-c:a', 'gsm_ms'],
   ] as const) {
     it(`are read: ${name} ${options.join(' ')}`, async () => {
       const bytes = await converted(name, ...options);
@@ -104,6 +120,13 @@ describe('recordings in other formats', () => {
       assert.ok(match > atLeast, `${match.toFixed(1)} dB`);
     });
   }
+
+  it('are read from an old QuickTime file, which has no ftyp box and its index at the end', async () => {
+    const bytes = await converted('old.mov', '-c:a', 'pcm_s16be');
+    bytes.write('free', bytes.indexOf('ftyp'));
+    const match = bestMatch(await decodeAll(await open(inPieces(bytes, 5000), new Ffmpeg())));
+    assert.ok(match > 80, `${match.toFixed(1)} dB`);
+  });
 
   it('are recognised by their bytes, however these arrive', async () => {
     const bytes = await converted('voice.flac');
@@ -244,7 +267,7 @@ describe('the ffmpeg process', () => {
   });
 
   it('is killed on abort, even while the source hangs', async () => {
-    const { path, isRunning } = await program('sleeper', 'exec sleep 60');
+    const { isRunning, ...instead } = await program('sleeper', 'exec sleep 60');
     const abort = new AbortController();
     const hanging = {
       size: 100,
@@ -253,7 +276,7 @@ describe('the ffmpeg process', () => {
         await new Promise(() => undefined);
       },
     };
-    const ffmpeg = new Ffmpeg({ path });
+    const ffmpeg = new Ffmpeg(instead);
     const reading = openSound(hanging, { ffmpeg, kind: 'clip', signal: abort.signal });
     await until(isRunning);
     abort.abort(new Error('gone'));
@@ -263,14 +286,17 @@ describe('the ffmpeg process', () => {
 
   it('is killed when its output is too long for a clip', async () => {
     await writeFile(inFolder('open.wav'), writeWav([], { dataSize: 0xffff_ffff }));
-    const { path, isRunning } = await program('flood', `cat ${inFolder('open.wav')}; exec cat /dev/zero`);
-    await assert.rejects(clip(Buffer.from('fLaC....'), { path }), { code: 'audio_too_long' });
+    const { isRunning, ...instead } = await program(
+      'flood',
+      `cat ${inFolder('open.wav')}; exec cat /dev/zero`,
+    );
+    await assert.rejects(clip(Buffer.from('fLaC....'), instead), { code: 'audio_too_long' });
     await until(async () => !(await isRunning()));
   });
 
   it('is killed when it is stuck', async () => {
-    const { path, isRunning } = await program('stuck', 'exec sleep 60');
-    await assert.rejects(clip(Buffer.from('fLaC....'), { path, stallMs: 100 }), {
+    const { isRunning, ...instead } = await program('stuck', 'exec sleep 60');
+    await assert.rejects(clip(Buffer.from('fLaC....'), { ...instead, stallMs: 100 }), {
       code: 'unreadable_audio',
       message: /took too long/,
     });
@@ -373,11 +399,11 @@ describe('the ffmpeg process', () => {
   });
 
   it('has a concurrency limit: some clips wait, the rest are refused', async () => {
-    const { path } = await program('busy', 'exec sleep 60');
+    const { isRunning: _, ...instead } = await program('busy', 'exec sleep 60');
     const slots = new Slots(4);
     const abort = new AbortController();
     const readings = Array.from({ length: 100 }, () =>
-      clip(Buffer.from('fLaC....'), { path, slots }, abort.signal).catch((error: unknown) => error),
+      clip(Buffer.from('fLaC....'), { ...instead, slots }, abort.signal).catch((error: unknown) => error),
     );
     const refusal = await Promise.race(readings);
     assert.ok(refusal instanceof AudioError && refusal.code === 'overloaded');

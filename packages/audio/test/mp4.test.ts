@@ -61,6 +61,15 @@ describe('the index of an MP4 file', () => {
     assert.ok(sent.indexOf('moov') < sent.indexOf('mdat'));
   });
 
+  it('of an old QuickTime file, which has no ftyp box, is sent first of all', async () => {
+    const file = Buffer.concat([box('wide'), sound, index([8 + 8 + 4])]);
+    const sent = await stream(file);
+    assert.equal(sent.length, file.length);
+    assert.equal(sent.toString('latin1', 4, 8), 'moov');
+    const offset = sent.readUInt32BE(sent.indexOf('stco') + 4 + 8);
+    assert.equal(sent.toString('latin1', offset, offset + 5), 'sound');
+  });
+
   it('is not moved if it comes first, is missing or invalid', async () => {
     for (const file of [
       Buffer.concat([start, index([0]), sound]),

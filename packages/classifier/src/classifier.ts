@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import {
   AudioError,
+  type Confinement,
   convertClip,
   Ffmpeg,
   isWav,
@@ -63,10 +64,14 @@ export class Classifier {
     const weights = pickWeights(catalog, name);
     const modelPath = await verifyWeights(modelsDir, weights);
     const thread = { modelPath, models: catalog.models };
+    const ffmpeg = new Ffmpeg({ path: options.ffmpegPath });
+    // Runs beside the start of the threads, so that the first recording does not wait for it.
+    const confined = ffmpeg.confinement();
     const queue = await TaskQueue.start({ threads, queueLimit, thread }).catch((cause: Error) => {
       throw new ModelFilesError(`The model file ${modelPath} cannot be run: ${cause.message}`, { cause });
     });
-    return new Classifier(catalog, name, weights, queue, new Ffmpeg({ path: options.ffmpegPath }));
+    await confined;
+    return new Classifier(catalog, name, weights, queue, ffmpeg);
   }
 
   private constructor(
@@ -125,6 +130,11 @@ export class Classifier {
   /** Decodes and classifies 1 to 10 s of raw samples in one trip. Their bytes must not change until this settles. */
   classifySamples(block: PcmBlock, options: TaskOptions): Promise<ClipPrediction> {
     return this.#run({ kind: 'samples', ...block }, options);
+  }
+
+  /** How ffmpeg is confined, or null if there is none. */
+  ffmpegConfinement(): Promise<Confinement | null> {
+    return this.#ffmpeg.confinement();
   }
 
   stats(): QueueStats {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { findFfmpeg, MODEL_SAMPLE_RATE } from '@undertone/audio';
+import { type Confinement, findConfinement, findFfmpeg, MODEL_SAMPLE_RATE } from '@undertone/audio';
 import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
 import type { Settings } from '@undertone/server';
@@ -149,13 +149,26 @@ async function checkFfmpeg(): Promise<Finding> {
   }
   try {
     const { stdout } = await promisify(execFile)(path, ['-version'], { timeout: 10_000 });
-    return ok(`${path}, ${stdout.split(' ', 3).join(' ')}`);
+    return judgeFfmpeg(`${path}, ${stdout.split(' ', 3).join(' ')}`, await findConfinement(path));
   } catch (cause) {
     return warning(
       `${path} does not run (${(cause as Error).message.split('\n', 1)[0]})`,
       'Reinstall ffmpeg.',
     );
   }
+}
+
+/** ffmpeg reads files from strangers: its sandbox matters as much as its version. */
+export function judgeFfmpeg(
+  found: string,
+  { sandbox, limits }: Pick<Confinement, 'sandbox' | 'limits'>,
+): Finding {
+  const limited = limits ? 'limited memory and CPU time' : 'no limits on memory and CPU time (no prlimit)';
+  if (sandbox !== 'none') return ok(`${found}; no network and no files (${sandbox}), ${limited}`);
+  const fix =
+    'Install bubblewrap (apt-get install bubblewrap). If it is there, this machine or container forbids user namespaces: ' +
+    'then ffmpeg has the rights of the server, and SECURITY.md says what else helps.';
+  return warning(`${found}; no sandbox, ${limited}`, fix);
 }
 
 async function checkCores(): Promise<Finding> {

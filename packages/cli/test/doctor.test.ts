@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEFAULT_MODELS_DIR } from '@undertone/classifier';
-import { judgeFreeSpace } from '../src/checks.ts';
+import { judgeFfmpeg, judgeFreeSpace } from '../src/checks.ts';
 import { makeOwnModels } from './support/models.ts';
 import { serve, temporaryFolder, undertone } from './support/undertone.ts';
 
@@ -29,6 +29,15 @@ test('a missing ffmpeg is a warning that says how to install it', async (t) => {
   assert.equal(code, 0);
   assert.match(stdout, /^warning +ffmpeg .*only WAV/m);
   assert.match(stdout, /apt-get install ffmpeg/);
+});
+
+test('says how ffmpeg is confined, and what to do where it is not', async () => {
+  const { stdout } = await undertone(['doctor', '--port', '0']);
+  assert.match(stdout, /^ok +ffmpeg .*no network and no files \(bubblewrap\), limited memory and CPU time/m);
+  const open = judgeFfmpeg('/usr/bin/ffmpeg', { sandbox: 'none', limits: false });
+  assert.equal(open.state, 'warning');
+  assert.match(open.found, /no sandbox, no limits on memory/);
+  assert.match(open.fix ?? '', /apt-get install bubblewrap.*user namespaces/);
 });
 
 test('finds a damaged model, a used port and a data folder that is a file in one run', async (t) => {

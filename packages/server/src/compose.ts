@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findFfmpeg } from '@undertone/audio';
 import { Classifier } from '@undertone/classifier';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
@@ -226,7 +225,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
 
   const firstKey = (await needsKey(settings, stores)) ? (await stores.keys.create('first start')).key : null;
   const url = settings.publicUrl || addressOf(app);
-  const ffmpeg = await findFfmpeg();
+  const confinement = await classifier.ffmpegConfinement();
   logger.info(
     {
       url,
@@ -235,10 +234,16 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       licence: classifier.weights.licence,
       commercial_use: classifier.weights.commercial_use,
       threads: classifier.stats().threads,
-      formats: ffmpeg === null ? 'WAV only (ffmpeg not found)' : 'everything ffmpeg reads',
+      formats: confinement === null ? 'WAV only (ffmpeg not found)' : 'everything ffmpeg reads',
+      ...(confinement !== null && { ffmpeg_sandbox: confinement.sandbox, ffmpeg_limits: confinement.limits }),
     },
     'ready',
   );
+  if (confinement?.sandbox === 'none') {
+    logger.warn(
+      'ffmpeg, which reads untrusted files, runs without a sandbox here; `undertone doctor` says more',
+    );
+  }
   const cleanUp = opened.move();
   return {
     app,

@@ -2,18 +2,18 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AudioError, DecoderDiedError, unreadable } from '../errors.ts';
+import { type Confinement, findConfinement, SANDBOX_ERROR } from './confinement.ts';
 import { findFfmpeg } from './find.ts';
 import { type Kind, Slots } from './slots.ts';
 import { StallWatch } from './stall-watch.ts';
 
 const STALL_MS = 20_000;
-const MAX_STDERR_CHARS = 4096;
+/** More than a whitelist, which ffmpeg quotes when it refuses a codec. */
+const MAX_STDERR_CHARS = 16_384;
 
-/** Self-contained formats. No playlists: ffmpeg would open the files they name. */
-const CONTAINERS = [
-  'wav,w64,aiff,au,caf,flac,ogg,mp3,aac,ac3,eac3,amr,amrnb,amrwb,ape,wv,tta,tak,dsf,mpc,mpc8,voc,gsm,loas',
-  'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,asf,avi,flv,mpeg,mpegts,rm,oma,xwma,dts,truehd,sox,ircam',
-].join(',');
+/** Windows cannot start a program without this variable. */
+const { SystemRoot } = process.env;
+const EMPTY: NodeJS.ProcessEnv = SystemRoot === undefined ? {} : { SystemRoot };
 
 export interface FfmpegOptions {
   /** Null for no ffmpeg. Default: looked up on the PATH for each recording. */
@@ -21,6 +21,8 @@ export interface FfmpegOptions {
   readonly slots?: Slots;
   readonly stallMs?: number;
   readonly spawn?: typeof spawn;
+  /** Default: the strictest that works. */
+  readonly confine?: (ffmpeg: string) => Confinement | Promise<Confinement>;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -40,6 +42,12 @@ export class Ffmpeg {
     return this.#options.path === undefined ? await findFfmpeg() : this.#options.path;
   }
 
+  /** How it will be run, or null if there is none. Found out once, before the first recording comes. */
+  async confinement(): Promise<Confinement | null> {
+    const path = await this.find();
+    return path === null ? null : this.#confine(path);
+  }
+
   /**
    * Converts a recording to a WAV stream with the same sample rate and channels. The reader sets the pace. The stream
    * holds a slot: read it to its end or close it.
@@ -49,27 +57,23 @@ export class Ffmpeg {
     recording: AsyncIterable<Uint8Array>,
     { kind, signal }: { kind: Kind; signal?: AbortSignal | undefined },
   ): AsyncGenerator<Uint8Array> {
+    const { command } = await this.#confine(path);
     const freeSlot = await this.#slots.take(kind, signal);
     try {
-      yield* this.#run(this.#start(path), recording, signal);
+      yield* this.#run(this.#start(...command(kind)), recording, signal);
     } finally {
       freeSlot();
     }
   }
 
-  #start(path: string): Child {
-    const { PATH = '' } = process.env;
+  async #confine(path: string): Promise<Confinement> {
+    return (this.#options.confine ?? findConfinement)(path);
+  }
+
+  #start(program: string, ...args: string[]): Child {
     try {
-      return (this.#options.spawn ?? spawn)(
-        path,
-        [
-          ...'-nostdin -hide_banner -loglevel error -threads 1 -protocol_whitelist pipe'.split(' '),
-          ...['-format_whitelist', CONTAINERS, '-i', 'pipe:0'],
-          ...'-map 0:a:0 -map_metadata -1 -bitexact -c:a pcm_f32le -f wav pipe:1'.split(' '),
-        ],
-        // A process that parses untrusted bytes gets none of our settings and keys.
-        { stdio: ['pipe', 'pipe', 'pipe'], env: { PATH } },
-      );
+      // A process that parses untrusted bytes gets none of our settings and keys.
+      return (this.#options.spawn ?? spawn)(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: EMPTY });
     } catch (error) {
       throw cannotStart(error);
     }
@@ -178,7 +182,7 @@ function checkEnding({ code, stderr }: Ending, produced: number): void {
   const isKilled = code === null || code === STOPPED_BY_SIGNAL || isSignalOfChild(code);
   if (isKilled || /Cannot allocate memory/.test(stderr)) throw new DecoderDiedError();
   if (code === 0 && produced > 0) return;
-  if (code !== 0 && stderr === '') throw new DecoderDiedError();
+  if (code !== 0 && (stderr === '' || SANDBOX_ERROR.test(stderr))) throw new DecoderDiedError();
   throw unreadable(reasonFor(stderr, produced));
 }
 
@@ -195,8 +199,8 @@ function reasonFor(stderr: string, produced: number): string {
     return 'The index (moov) of this recording is missing: it was probably cut short. Send it again.';
   }
   if (/matches no streams|does not contain any stream/.test(stderr)) return 'This file has no sound track.';
-  if (/decoder.*not found|unknown decoder/i.test(stderr)) {
-    return 'ffmpeg on this server lacks the codec of this recording. Send it as WAV.';
+  if (/decoder.*not found|unknown decoder|not on whitelist/i.test(stderr)) {
+    return 'This server does not read the codec of this recording. Send it as WAV.';
   }
   return 'This is not an audio file we can read. Try converting it to WAV.';
 }

@@ -2,7 +2,8 @@ import type { RecordingSource } from '../byte-reader.ts';
 import { AudioError } from '../errors.ts';
 
 /**
- * Phones write the index of an MP4 file (the `moov` box) after the sound. ffmpeg reads from a pipe and cannot seek, so
+ * Phones write the index of an MP4 file (the `moov` box) after the sound; so do old QuickTime files, which have no `ftyp`
+ * box. ffmpeg reads from a pipe and cannot seek, so
  * the index is read first and sent ahead of the sound.
  */
 interface Box {
@@ -22,19 +23,19 @@ const MAX_HEADER_BYTES = 16;
 /** The file as a stream that ffmpeg can read without seeking; unchanged if there is nothing to move. */
 export async function* streamableMp4(source: RecordingSource): AsyncGenerator<Uint8Array> {
   const boxes = await topBoxes(source);
-  const [first] = boxes;
   const index = boxes.at(-1);
   const soundComesFirst = boxes.some(({ type }) => type === 'mdat');
-  if (first?.type !== 'ftyp' || index?.type !== 'moov' || !soundComesFirst) {
+  if (index?.type !== 'moov' || !soundComesFirst) {
     yield* source.read();
     return;
   }
+  const indexPlace = boxes.find(({ type }) => type === 'ftyp')?.end ?? 0;
   if (index.end - index.start > MAX_INDEX_BYTES) throw indexTooLarge();
   const moved = await readAll(source, index.start, index.end);
-  shiftOffsets(moved, { from: first.end, to: index.start, by: moved.length });
-  yield* source.read(0, first.end);
+  shiftOffsets(moved, { from: indexPlace, to: index.start, by: moved.length });
+  if (indexPlace > 0) yield* source.read(0, indexPlace);
   yield moved;
-  yield* source.read(first.end, index.start);
+  yield* source.read(indexPlace, index.start);
   if (index.end < source.size) yield* source.read(index.end, source.size);
 }
 

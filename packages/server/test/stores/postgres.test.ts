@@ -284,6 +284,7 @@ describe('PostgreSQL shared by several processes', () => {
   test('while it is stopped calls fail in time; after a restart everything recovers', async () => {
     const { requests, keys, ...stores } = await open(await cluster.newDatabase(), {
       answerMs: SHORT_TIMEOUT_MS,
+      outageMs: 1,
     });
     const { key } = await keys.create('k');
     let notified = () => {};
@@ -304,6 +305,44 @@ describe('PostgreSQL shared by several processes', () => {
     // The lease expired while it could not be renewed, so its holder has time to renew it now.
     assert.equal(await requests.claim({ leaseMs: 60_000, running: [] }), null);
     assert.equal(await requests.finish('r', claim?.lease ?? '', { result: '1' }), true);
+  });
+
+  test('a call that waited for a connection and is reported as failed has no effect later', async () => {
+    const url = await cluster.newDatabase();
+    const answerMs = 1_000;
+    const { database, requests } = await open(url, { answerMs });
+    // Every connection is in use for most of the budget; what comes next gets the rest.
+    const busy = Array.from({ length: 10 }, () => database.query('SELECT pg_sleep(0.7)'));
+    const slow = database.transaction(async (query) => {
+      await query('INSERT INTO write_check (id, at) SELECT 1, 0 FROM pg_sleep(0.6)');
+    });
+    await assert.rejects(slow, StoreUnavailableError);
+    await Promise.all(busy);
+    await sleep(800);
+    assert.deepEqual(await database.query('SELECT at FROM write_check'), []);
+    // The next user of that connection has its whole budget again.
+    for (let times = 0; times < 10; times++) await requests.countByState();
+    await Promise.all(Array.from({ length: 10 }, () => database.query('SELECT pg_sleep(0.5)')));
+  });
+
+  test("calls that fail while others are answered do not keep a dead worker's lease", async () => {
+    const url = await cluster.newDatabase();
+    const { database, requests } = await open(url, { answerMs: 400, outageMs: 200 });
+    await queue(requests, 'r');
+    await requests.claim({ leaseMs: 1, running: [] });
+    const fail = () => assert.rejects(database.query('SELECT pg_sleep(9)'), StoreUnavailableError);
+    await fail();
+    const until = performance.now() + 1_000;
+    const failing = Array.from({ length: 2 }, async () => {
+      while (performance.now() < until) await fail();
+    });
+    let claim = null;
+    while (performance.now() < until) {
+      claim ??= await requests.claim({ leaseMs: 500, running: [] });
+      await sleep(20);
+    }
+    await Promise.all(failing);
+    assert.deepEqual([claim?.request.id, claim?.failedAttempts], ['r', 1]);
   });
 
   test('a claim reads only unfinished requests', async () => {

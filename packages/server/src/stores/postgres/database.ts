@@ -11,6 +11,9 @@ const EARLIER_MS = 100;
 const CONNECTIONS = { answer: 10, long: 4 };
 const CLOSE_MS = 2_000;
 const RETRY_PAUSE_MS = 20;
+/** Calls fail, and none is answered for this long: an outage. Less than workers need to lose a lease; they ask every second. */
+const OUTAGE_MS = 2_000;
+const TOO_SLOW = 'its database answers too slowly';
 
 /** The clock of the database, which all processes share. */
 const DATABASE_TIME = '(extract(epoch FROM now()) * 1000)::bigint';
@@ -19,6 +22,8 @@ export interface PostgresOptions extends Budgets {
   readonly url: string;
   /** Tests bring their own clock. */
   readonly now?: (() => number) | undefined;
+  /** Shorter in tests. */
+  readonly outageMs?: number;
 }
 
 /**
@@ -31,7 +36,11 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #options: PostgresOptions;
   readonly #budgetMs: number;
   readonly #long: PostgresDatabase | undefined;
-  #lastUnavailable = Number.NEGATIVE_INFINITY;
+  /** What each connection has now, in milliseconds. */
+  readonly #statementTimeouts = new WeakMap<pg.ClientBase, number>();
+  #lastAnswer = Number.NEGATIVE_INFINITY;
+  #failedSince = false;
+  #outageEnded = Number.NEGATIVE_INFINITY;
 
   constructor(options: PostgresOptions, kind: CallKind = 'answer') {
     this.#options = options;
@@ -41,16 +50,35 @@ export class PostgresDatabase implements SqlDatabase {
       ...connectionOptions(options.url),
       max: CONNECTIONS[kind],
       connectionTimeoutMillis: this.#budgetMs,
-      statement_timeout: this.#budgetMs - EARLIER_MS,
+      statement_timeout: this.#statementMs,
     });
     // An idle connection broke; the pool has already dropped it.
     this.#pool.on('error', () => undefined);
     // A connection in use broke between two statements: the next statement reports it.
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+      this.#statementTimeouts.set(client, this.#statementMs);
+    });
+  }
+
+  get #statementMs(): number {
+    return this.#budgetMs - EARLIER_MS;
   }
 
   get availableMs(): number {
-    return performance.now() - this.#lastUnavailable;
+    return this.#isUnavailable() ? 0 : performance.now() - this.#outageEnded;
+  }
+
+  /** One call that fails among others that are answered is no outage. */
+  #isUnavailable(): boolean {
+    const { outageMs = OUTAGE_MS } = this.#options;
+    return this.#failedSince && performance.now() - this.#lastAnswer > outageMs;
+  }
+
+  #noteAnswer(): void {
+    if (this.#isUnavailable()) this.#outageEnded = performance.now();
+    this.#lastAnswer = performance.now();
+    this.#failedSince = false;
   }
 
   readonly query: Query = (sql, values) => this.#use((query) => query(sql, values));
@@ -82,14 +110,17 @@ export class PostgresDatabase implements SqlDatabase {
     const deadline = performance.now() + this.#budgetMs;
     for (;;) {
       try {
-        return await this.#once(work, deadline);
+        const value = await this.#once(work, deadline);
+        this.#noteAnswer();
+        return value;
       } catch (error) {
         if (isConflict(error) && performance.now() + RETRY_PAUSE_MS < deadline) {
           await sleep(RETRY_PAUSE_MS * Math.random());
           continue;
         }
         const known = fromPostgres(error);
-        if (known instanceof StoreUnavailableError) this.#lastUnavailable = performance.now();
+        if (known instanceof StoreUnavailableError) this.#failedSince = true;
+        else this.#noteAnswer();
         throw known;
       }
     }
@@ -105,6 +136,7 @@ export class PostgresDatabase implements SqlDatabase {
       throw error;
     });
     const query: Query = async (sql, values = {}) => {
+      await this.#limitStatement(client, sql, deadline);
       const { text, names } = positional(sql, this.#options.now === undefined);
       const given: Record<string, SqlValue | undefined> = { now: this.#options.now?.(), ...values };
       const { rows } = await client.query(
@@ -118,10 +150,27 @@ export class PostgresDatabase implements SqlDatabase {
       client.release();
       return value;
     } catch (error) {
+      // A rollback also takes back the timeout that was set within the transaction.
+      this.#statementTimeouts.delete(client);
       // After anything but an answer from the server the state of the connection is unknown.
       client.release(!isServerError(error));
       throw error;
     }
+  }
+
+  /**
+   * The wait for a connection and earlier statements took a part of the call's time: the server has the rest. A statement
+   * that cannot end in time is not sent.
+   */
+  async #limitStatement(client: pg.ClientBase, sql: string, deadline: number): Promise<void> {
+    // After an error in a transaction the server accepts nothing else.
+    if (sql === 'ROLLBACK') return;
+    const leftMs = Math.floor(deadline - performance.now()) - EARLIER_MS;
+    if (leftMs <= 0) throw new StoreUnavailableError(TOO_SLOW);
+    const now = this.#statementTimeouts.get(client);
+    if (now !== undefined && Math.abs(now - leftMs) <= EARLIER_MS / 2) return;
+    await client.query(`SET statement_timeout = ${leftMs}`);
+    this.#statementTimeouts.set(client, leftMs);
   }
 }
 
@@ -142,7 +191,7 @@ const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: unkn
 
 async function before<T>(deadline: number, promise: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timeOut = () => late.reject(new StoreUnavailableError('its database answers too slowly'));
+  const timeOut = () => late.reject(new StoreUnavailableError(TOO_SLOW));
   // One turn of the event loop later: the answer may have arrived while this thread was busy.
   const timer = setTimeout(() => setImmediate(timeOut), Math.max(0, deadline - performance.now()));
   promise.catch(() => undefined);

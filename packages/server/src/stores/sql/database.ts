@@ -9,7 +9,7 @@ export type Query = <Row = object>(sql: string, values?: Values) => Promise<Row[
 /** A database as the stores use it. SQL is written once; where the two databases differ, their dialect has the fragment. */
 export interface SqlDatabase {
   readonly dialect: Dialect;
-  /** Milliseconds since it was last unavailable here. */
+  /** Milliseconds since it was last unavailable here, for all calls; 0 if it is now. */
   readonly availableMs: number;
   readonly query: Query;
   /** All or nothing. `work` may run again after a conflict with another transaction, so it changes nothing else. */
