@@ -20,7 +20,8 @@ const LONG_FILES = 4;
 const LONG_FILE_SECONDS = 24 * 3600;
 const DEAD_WEBHOOKS = 64;
 const STREAMS = 200;
-const IDLE_CONNECTIONS = 1_500;
+/** More than the server accepts. */
+const IDLE_CONNECTIONS = 2_500;
 
 interface BusyKey {
   /** What it has done so far. */
@@ -67,12 +68,11 @@ if (import.meta.main) {
     await asynch.upload(file, 1);
     count('files of 24 hours');
   }
-  for (let i = 0; i < STREAMS; i++) {
-    const { socket } = new StreamClient(url, key);
-    socket.on('open', () => count('silent streams'));
-    socket.on('close', () => count('streams closed or refused'));
+  for (let i = 0; i < STREAMS; i++) await openStream();
+  for (let i = 0; i < IDLE_CONNECTIONS; i++) {
+    void idle();
+    if (i % 50 === 0) await sleep(20);
   }
-  for (let i = 0; i < IDLE_CONNECTIONS; i++) void idle();
   for (let i = 0; i < SLOW_CONNECTIONS_OF_EACH_KIND; i++) {
     void sendSlowly('slow short recordings', async () =>
       head('POST', PATHS.discrete, bodyHeaders(FORM_TYPE)),
@@ -109,13 +109,22 @@ if (import.meta.main) {
     for (const id of ids) await asynch.settled(id);
   }
 
+  /** Says nothing once it is open. */
+  async function openStream(): Promise<void> {
+    const { socket, closed } = new StreamClient(url, key);
+    await Promise.race([once(socket, 'open'), closed]).then(
+      () => count('silent streams'),
+      () => count('streams refused'),
+    );
+  }
+
   /** Shows its key once and then says nothing; again when it is closed. */
   async function idle(): Promise<void> {
     for (;;) {
       const client = new RawClient(port).send(head('GET', PATHS.models, { [API_KEY_HEADER]: key }));
       count('idle connections');
       await client.closed;
-      await sleep(1_000);
+      await sleep(5_000);
     }
   }
 

@@ -13,8 +13,9 @@ type EngineRequest = IncomingMessage & { _query: { sid?: string } };
 export class SocketIoKeys {
   readonly #clients = new Map<string, EngineSocket>();
   readonly #connections: Connections;
-  readonly #known = new WeakMap<EngineSocket, PromiseWithResolvers<boolean>>();
-  readonly #isKnown = new WeakSet<EngineSocket>();
+  /** Resolves with the id of the key, or null if the client closed before it showed one. */
+  readonly #known = new WeakMap<EngineSocket, PromiseWithResolvers<string | null>>();
+  readonly #keys = new WeakMap<EngineSocket, string>();
 
   constructor(engine: Engine, connections: Connections) {
     this.#connections = connections;
@@ -24,14 +25,14 @@ export class SocketIoKeys {
     engine.on('connection', (socket: EngineSocket) => this.#watch(socket));
   }
 
-  markKnown(socket: EngineSocket): void {
-    this.#isKnown.add(socket);
-    this.#known.get(socket)?.resolve(true);
-    this.#connections.markKnown(socket.request.socket);
+  markKnown(socket: EngineSocket, key: string): void {
+    this.#keys.set(socket, key);
+    this.#known.get(socket)?.resolve(key);
+    this.#connections.markKnown(socket.request.socket, key);
   }
 
   #watch(socket: EngineSocket): void {
-    const known = Promise.withResolvers<boolean>();
+    const known = Promise.withResolvers<string | null>();
     this.#known.set(socket, known);
     const { unknownMs } = this.#connections.limits;
     const timer = setTimeout(() => cutConnection(socket), unknownMs);
@@ -40,7 +41,7 @@ export class SocketIoKeys {
     this.#clients.set(id, socket);
     socket.once('close', () => {
       this.#clients.delete(id);
-      known.resolve(false);
+      known.resolve(null);
     });
     if (socket.transport.name === 'websocket') this.#limitBytes(socket, socket.request.socket);
   }
@@ -49,7 +50,7 @@ export class SocketIoKeys {
   #limitBytes(socket: EngineSocket, tcp: IncomingMessage['socket']): void {
     const start = tcp.bytesRead;
     const onData = () => {
-      if (this.#isKnown.has(socket)) tcp.off('data', onData);
+      if (this.#keys.has(socket)) tcp.off('data', onData);
       else if (tcp.bytesRead - start > this.#connections.limits.unknownBytes) {
         this.#connections.refuse(tcp, 'too_much_data');
       }
@@ -61,13 +62,13 @@ export class SocketIoKeys {
     const client = this.#clients.get(request._query.sid ?? '');
     if (client === undefined) {
       next();
-    } else if (this.#isKnown.has(client)) {
-      this.#connections.markKnown(request.socket);
+    } else if (this.#keys.has(client)) {
+      this.#connections.markKnown(request.socket, this.#keys.get(client));
       next();
     } else if (request.headers.upgrade !== undefined) {
       this.#limitBytes(client, request.socket);
-      void this.#known.get(client)?.promise.then((known) => {
-        if (known) this.#connections.markKnown(request.socket);
+      void this.#known.get(client)?.promise.then((key) => {
+        if (key !== null) this.#connections.markKnown(request.socket, key);
       });
       next();
     } else if (request.method === 'POST' && !this.#isSmall(request)) {

@@ -58,7 +58,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         requireScope(caller, 'stream');
-        keys.markKnown(socket.conn);
+        keys.markKnown(socket.conn, caller.id);
         await app.countRequest(caller.id);
         const releaseSlot = streams.reserveSlot(caller.id);
         if (socket.conn.readyState === 'closed') releaseSlot();
