@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-const RATE = 16_000;
+const RATE = 8_000;
 const SAMPLES_PER_FRAME = 1_024;
 
 /** Silence of any length in a few megabytes: one frame of AAC, repeated. */
