@@ -2,6 +2,7 @@
 // counts so far each time it is asked, and ends with its standard input.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +13,9 @@ import { head, RawClient } from '@undertone/testing/socket';
 import { StreamClient } from '@undertone/testing/stream-client';
 import { longWav } from '@undertone/testing/wav';
 import { Receiver } from '@undertone/testing/webhook-receiver';
+import { Client } from '../support/client.ts';
 import { longSilence } from '../support/long-silence.ts';
+import { clipForm } from '../support/voice.ts';
 
 const SLOW_CONNECTIONS_OF_EACH_KIND = 100;
 const SLOW_BODY_BYTES = 1_000_000;
@@ -21,7 +24,9 @@ const LONG_FILE_SECONDS = 24 * 3600;
 const DEAD_WEBHOOKS = 64;
 const STREAMS = 200;
 /** More than the server accepts. */
-const IDLE_CONNECTIONS = 2_500;
+const IDLE_CONNECTIONS = 2_200;
+/** Each sends one short recording after another. */
+const CLIENTS = 16;
 
 interface BusyKey {
   /** What it has done so far. */
@@ -53,6 +58,8 @@ export async function startBusyKey(url: string, key: string, uploads: number): P
 }
 
 if (import.meta.main) {
+  // Its own work would not be on the server's cores.
+  setPriority(10);
   const [url = '', key = '', uploads = '0'] = process.argv.slice(2);
   const port = Number(new URL(url).port);
   const asynch = new AsynchClient(url, key);
@@ -87,6 +94,8 @@ if (import.meta.main) {
       return head('PUT', first.url.slice(url.length), bodyHeaders('audio/wav'));
     });
   }
+  const clips = new Client({ url, key }, { body: clipForm(), connections: CLIENTS });
+  for (let i = 0; i < CLIENTS; i++) void sendClips();
   void sendUploads(longWav(6));
   const commands = createInterface(process.stdin);
   commands.on('line', () => console.log(JSON.stringify(counts)));
@@ -98,6 +107,14 @@ if (import.meta.main) {
 
   function bodyHeaders(type: string): Record<string, string | number> {
     return { [API_KEY_HEADER]: key, 'content-type': type, 'content-length': SLOW_BODY_BYTES };
+  }
+
+  async function sendClips(): Promise<void> {
+    for (;;) {
+      const { status } = await clips.post().catch(() => ({ status: 0 }));
+      count(`short recordings (${status})`);
+      if (status !== 200) await sleep(500);
+    }
   }
 
   /** Too short to be processed, so the webhook is due at once. */

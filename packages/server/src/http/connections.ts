@@ -197,10 +197,7 @@ export class Connections {
     this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
     this.#logTimer ??= setTimeout(() => {
       this.#logTimer = undefined;
-      this.#options.logger.warn(
-        { refused: Object.fromEntries(this.#refusals) },
-        'connections were refused',
-      );
+      this.#options.logger.warn({ refused: Object.fromEntries(this.#refusals) }, 'connections were refused');
       this.#refusals.clear();
     }, LOG_EVERY_MS).unref();
   }
