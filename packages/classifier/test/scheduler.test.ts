@@ -60,7 +60,7 @@ test('owners take turns, however much one of them has queued', () => {
   offer('b', 3);
   assert.equal(served(4), 'b a b a');
   offer('c', 1);
-  assert.equal(served(5), 'c b a a a');
+  assert.equal(served(5), 'b c a a a');
   offer('c', 1);
   assert.equal(served(3), 'c a a');
 });

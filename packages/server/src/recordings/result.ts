@@ -45,7 +45,12 @@ export async function classifyRequest(
   const start = performance.now();
   try {
     const source = joinParts(blobs, id, await requests.parts(id));
-    const prediction = await classifier.classifyRecording(source, { stepSeconds, channels, owner, ...options });
+    const prediction = await classifier.classifyRecording(source, {
+      stepSeconds,
+      channels,
+      owner,
+      ...options,
+    });
     metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
     const seconds = Number(prediction.seconds.toFixed(3));
     return { ...writeResult(request, prediction, classifier.weightsName), seconds };
