@@ -25,8 +25,6 @@ const DEAD_WEBHOOKS = 64;
 const STREAMS = 200;
 /** More than the server accepts. */
 const IDLE_CONNECTIONS = 2_200;
-/** Each sends one short recording after another. */
-const CLIENTS = 16;
 
 interface BusyKey {
   /** What it has done so far. */
@@ -34,9 +32,20 @@ interface BusyKey {
   stop(): Promise<void>;
 }
 
-/** Resolves when everything is under way. `uploads` are sent meanwhile. */
-export async function startBusyKey(url: string, key: string, uploads: number): Promise<BusyKey> {
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url, key, String(uploads)], {
+interface BusyOptions {
+  /** Sent one after another. */
+  readonly uploads: string;
+  /** Each sends one short recording after another. */
+  readonly clients: string;
+}
+
+/** Resolves when everything is under way. */
+export async function startBusyKey(
+  url: string,
+  key: string,
+  { uploads, clients }: BusyOptions,
+): Promise<BusyKey> {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url, key, uploads, clients], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
@@ -60,7 +69,7 @@ export async function startBusyKey(url: string, key: string, uploads: number): P
 if (import.meta.main) {
   // Its own work would not be on the server's cores.
   setPriority(10);
-  const [url = '', key = '', uploads = '0'] = process.argv.slice(2);
+  const [url = '', key = '', uploads = '0', clients = '0'] = process.argv.slice(2);
   const port = Number(new URL(url).port);
   const asynch = new AsynchClient(url, key);
   const counts: Record<string, number> = {};
@@ -94,8 +103,8 @@ if (import.meta.main) {
       return head('PUT', first.url.slice(url.length), bodyHeaders('audio/wav'));
     });
   }
-  const clips = new Client({ url, key }, { body: clipForm(), connections: CLIENTS });
-  for (let i = 0; i < CLIENTS; i++) void sendClips();
+  const clips = new Client({ url, key }, { body: clipForm(), connections: Number(clients) || 1 });
+  for (let i = 0; i < Number(clients); i++) void sendClips();
   void sendUploads(longWav(6));
   const commands = createInterface(process.stdin);
   commands.on('line', () => console.log(JSON.stringify(counts)));

@@ -40,6 +40,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     /** Sent by the busy key. */
     uploads: { type: 'string', default: '1000' },
+    /** Clients of the busy key that send short recordings all the time. */
+    clients: { type: 'string', default: '16' },
     connections: { type: 'string', default: '2048' },
     frames: { type: 'string', default: '400' },
     /** Give both or neither. */
@@ -152,7 +154,7 @@ async function beside(busyKey: string): Promise<void> {
   const before = await measure('quiet', 15);
   await server.peakMegabytes();
   const health = watchHealth(server.url);
-  const busy = await startBusyKey(server.url, busyKey, Number(values.uploads));
+  const busy = await startBusyKey(server.url, busyKey, values);
   const during = await measure('busy', Number(values.seconds)).finally(async () => {
     console.log(`The other key: ${await busy.counts()}`);
     await busy.stop();
