@@ -8,7 +8,7 @@ import { parseArgs, promisify } from 'node:util';
 import { startServerProcess } from '@undertone/testing/server-process';
 import { WebSocket } from 'ws';
 import { checkHealth, watchHealth } from '../support/health.ts';
-import { describeMachine, Limits, median, rounded } from '../support/report.ts';
+import { describeMachine, Limits, median, percentile, rounded } from '../support/report.ts';
 import { streamVoices } from './voices.ts';
 
 const LIMITS = {
@@ -214,10 +214,4 @@ function spawnTalk(args: readonly string[]): ChildProcess {
 function talkArgs(args: readonly string[]): string[] {
   const program = fileURLToPath(new URL('./talk.ts', import.meta.url));
   return [program, '--url', server.url, '--key', server.key, ...args];
-}
-
-function percentile(list: readonly number[], share: number): number {
-  return (
-    list.toSorted((a, b) => a - b)[Math.min(list.length - 1, Math.floor(share * list.length))] ?? Number.NaN
-  );
 }

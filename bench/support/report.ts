@@ -41,3 +41,8 @@ export function rounded(value: number): number {
 export function median(list: readonly number[]): number {
   return list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)] ?? Number.NaN;
 }
+
+export function percentile(list: readonly number[], share: number): number {
+  const sorted = list.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}

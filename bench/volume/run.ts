@@ -1,4 +1,5 @@
-// Much volume at the stores: many expired requests are swept and a key with many open uploads is revoked, while others poll.
+// Much volume: many expired requests are swept, a key with many open uploads is revoked, and the longest recording has the most
+// predictions, while others poll. See ../README.md.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { DATABASE_FILE, openStores, type Stores } from '@undertone/server';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
-import { describeMachine, Limits, median, rounded } from '../support/report.ts';
+import { describeMachine, Limits, median, percentile, rounded } from '../support/report.ts';
+import { classifyLongest } from './longest.ts';
 
 const LIMITS = { sweepSeconds: 300, pollP99Ms: { PostgreSQL: 50, SQLite: 500 }, revokedMs: 1_000 };
 const POLL_EVERY_MS = 5;
@@ -19,6 +21,8 @@ const { values } = parseArgs({
     characters: { type: 'string', default: '4000' },
     /** Open uploads of one key. */
     uploads: { type: 'string', default: '60000' },
+    /** Hours of the longest recording, with a prediction every second. */
+    hours: { type: 'string', default: '48' },
     postgres: { type: 'boolean', default: false },
   },
 });
@@ -29,12 +33,14 @@ console.log(`${describeMachine()}\n${name}\n`);
 const dataDir = await mkdtemp(join(tmpdir(), 'undertone-volume-'));
 const cluster = values.postgres ? await PostgresCluster.start() : undefined;
 const databaseUrl = (await cluster?.newDatabase()) ?? '';
-const stores = await openStores({ dataDir, databaseUrl }, { kind: 'thread' });
 try {
+  await using opened = new AsyncDisposableStack();
+  const stores = await openStores({ dataDir, databaseUrl }, { kind: 'thread' });
+  opened.defer(() => stores.close());
   await sweep(stores);
   await revoke(stores);
+  await classifyLongest({ dataDir, databaseUrl, hours: Number(values.hours), limits });
 } finally {
-  await stores.close();
   await cluster?.remove();
   await rm(dataDir, { recursive: true });
 }
@@ -90,9 +96,8 @@ async function pollDuring(
     await sleep(POLL_EVERY_MS);
   }
   await done;
-  const sorted = times.toSorted((a, b) => a - b);
-  const p99 = sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN;
-  const longest = sorted.at(-1) ?? Number.NaN;
+  const p99 = percentile(times, 0.99);
+  const longest = Math.max(...times);
   return {
     p99,
     text: `polling: median ${rounded(median(times))} ms, p99 ${rounded(p99)} ms, longest ${rounded(longest)} ms`,

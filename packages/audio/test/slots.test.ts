@@ -16,37 +16,35 @@ function taker(slots: Slots) {
 }
 
 describe('ffmpeg slots', () => {
-  it('are never all taken by long recordings', async () => {
-    const { got, take } = taker(new Slots(4));
-    for (const name of ['r1', 'r2', 'r3', 'r4']) void take('recording', name);
+  it('are for clips: recordings neither wait nor keep them waiting', async () => {
+    const { got, take } = taker(new Slots(1));
     await take('clip', 'c1');
-    await take('clip', 'c2');
-    assert.deepEqual(got, ['r1', 'r2', 'c1', 'c2']);
+    for (const name of ['r1', 'r2', 'r3']) await take('recording', name);
+    void take('clip', 'c2');
+    await setImmediate();
+    assert.deepEqual(got, ['c1', 'r1', 'r2', 'r3']);
   });
 
-  it('go to waiting clips before waiting recordings', async () => {
-    const { got, take, free } = taker(new Slots(2));
-    await take('recording', 'r1');
+  it('go to waiting clips in order', async () => {
+    const { got, take, free } = taker(new Slots(1));
     await take('clip', 'c1');
-    void take('recording', 'r2');
     void take('clip', 'c2');
     void take('clip', 'c3');
-    free('r1');
-    await setImmediate();
     free('c1');
     await setImmediate();
-    assert.deepEqual(got, ['r1', 'c1', 'c2', 'c3']);
+    assert.deepEqual(got, ['c1', 'c2']);
     free('c2');
     await setImmediate();
-    assert.deepEqual(got, ['r1', 'c1', 'c2', 'c3', 'r2']);
+    free('c3');
+    await take('clip', 'c4');
+    assert.deepEqual(got, ['c1', 'c2', 'c3', 'c4']);
   });
 
-  it('refuse the 65th waiting clip, but no recording', async () => {
+  it('refuse the 65th waiting clip', async () => {
     const slots = new Slots(1);
     await slots.take('clip');
     const waiting = Array.from({ length: 64 }, () => slots.take('clip'));
     await assert.rejects(slots.take('clip'), { name: 'AudioError', code: 'overloaded' });
-    for (let i = 0; i < 200; i++) void slots.take('recording');
     assert.equal(waiting.length, 64);
   });
 

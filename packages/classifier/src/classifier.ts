@@ -64,7 +64,7 @@ export class Classifier {
     const weights = pickWeights(catalog, name);
     const modelPath = await verifyWeights(modelsDir, weights);
     const thread = { modelPath, models: catalog.models };
-    const ffmpeg = new Ffmpeg({ path: options.ffmpegPath });
+    const ffmpeg = new Ffmpeg({ path: options.ffmpegPath, clipProcesses: threads });
     // Runs beside the start of the threads, so that the first recording does not wait for it.
     const confined = ffmpeg.confinement();
     const queue = await TaskQueue.start({ threads, queueLimit, thread }).catch((cause: Error) => {
@@ -90,21 +90,21 @@ export class Classifier {
 
   /**
    * Classifies a short recording in one trip to a thread, which parses, checks, decodes and classifies it. Formats other
-   * than WAV go through ffmpeg first. The bytes must not change until this settles.
+   * than WAV go through ffmpeg first. Owners of waiting recordings take turns. The bytes must not change until this settles.
    */
   async classifyClip(
     { kind, bytes }: Clip,
-    { signal }: { signal?: AbortSignal } = {},
+    { owner, signal }: Omit<TaskOptions, 'priority'> = {},
   ): Promise<ClipPrediction> {
-    const options = { priority: 'discrete', signal } as const;
+    const options = { priority: 'discrete', owner, signal } as const;
     try {
       if (kind === 'json') return await this.#run({ kind, data: bytes }, options);
-      if (!isWav(bytes)) return await this.#convertAndClassify(bytes, signal);
+      if (!isWav(bytes)) return await this.#convertAndClassify(bytes, options);
       try {
         return await this.#run({ kind: 'clip', data: bytes }, options);
       } catch (error) {
         if (!isCompressedWav(error)) throw error;
-        return await this.#convertAndClassify(bytes, signal);
+        return await this.#convertAndClassify(bytes, options);
       }
     } finally {
       this.#queue.requestDone();
@@ -157,11 +157,12 @@ export class Classifier {
     return { ...rest, timings: { decodeMs, queueMs, inferenceMs } };
   }
 
-  async #convertAndClassify(file: Uint8Array, signal: AbortSignal | undefined): Promise<ClipPrediction> {
+  async #convertAndClassify(file: Uint8Array, options: TaskOptions): Promise<ClipPrediction> {
     const started = performance.now();
+    const { signal } = options;
     const { format, data } = await this.#reportOverload(convertClip(file, { ffmpeg: this.#ffmpeg, signal }));
     const convertMs = performance.now() - started;
-    const prediction = await this.#run({ kind: 'clip', data, pcm: format }, { priority: 'discrete', signal });
+    const prediction = await this.#run({ kind: 'clip', data, pcm: format }, options);
     prediction.timings.decodeMs += convertMs;
     return prediction;
   }

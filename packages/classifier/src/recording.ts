@@ -44,6 +44,8 @@ export interface RecordingOptions {
   readonly maxSeconds?: number;
   /** Of the result: steps, for every separate channel. */
   readonly maxElements?: number;
+  /** Owners of waiting windows take turns. */
+  readonly owner?: string;
   readonly signal?: AbortSignal;
   /** Called with the share of the recording that was read so far. */
   readonly onProgress?: (share: number) => void;
@@ -72,7 +74,7 @@ export async function classifyRecording(
   const separate = channels === 'separate';
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
-  const taskOptions = { priority: 'asynch', signal } as const;
+  const taskOptions = { priority: 'asynch', owner: options.owner, signal } as const;
   // One more than the threads, so that a thread that is done finds the next window waiting.
   const maxInFlight = queue.stats().threads + 1;
   const steps: Step[] = [];

@@ -13,6 +13,8 @@ export interface TaskQueueOptions {
 
 export interface TaskOptions {
   priority: Priority;
+  /** Owners of waiting tasks take turns. */
+  owner?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -75,13 +77,14 @@ export class TaskQueue {
   }
 
   /** The task's data must not change until this settles. */
-  async run<T extends Task>(task: T, { priority, signal }: TaskOptions): Promise<Answer<T>> {
+  async run<T extends Task>(task: T, { priority, owner, signal }: TaskOptions): Promise<Answer<T>> {
     if (this.#closed !== undefined) throw new ClosedError();
     signal?.throwIfAborted();
     if (this.#startFailure !== undefined && priority !== 'asynch') throw noThreads(this.#startFailure);
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Task>>();
     const job: Job = {
       priority,
+      owner,
       task,
       acceptedAt: performance.now(),
       attempts: 0,
@@ -108,7 +111,7 @@ export class TaskQueue {
 
   stats(): QueueStats {
     const threads = [...this.#pool.threads];
-    const queued = PRIORITIES.map((priority) => [priority, this.#scheduler.waiting(priority).length]);
+    const queued = PRIORITIES.map((priority) => [priority, this.#scheduler.waiting(priority)]);
     return {
       threads: this.#options.threads,
       alive: threads.length,
@@ -129,7 +132,7 @@ export class TaskQueue {
   }
 
   overloaded(): OverloadedError {
-    const waiting = this.#scheduler.waiting('discrete').length;
+    const waiting = this.#scheduler.waiting('discrete');
     return new OverloadedError(Math.max(1, Math.ceil(this.drainMs(waiting) / 1_000)));
   }
 

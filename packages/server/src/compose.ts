@@ -209,7 +209,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   opened.defer(() => keyEvents.close());
   const app = await buildApp(services);
   opened.defer(() => app.close());
-  await app.listen({ host: settings.host, port: settings.port });
+  // A burst of new connections beyond Node's 511 would keep other newcomers waiting for a second.
+  await app.listen({ host: settings.host, port: settings.port, backlog: CONNECTION_LIMITS.max });
   if (settings.operationsPort > 0) {
     const operations = await buildOperationsApp(services);
     opened.defer(() => operations.close());

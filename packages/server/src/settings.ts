@@ -86,7 +86,7 @@ export const SETTINGS = {
   asynchJobs: setting(
     'SERVICE_ASYNCH_JOBS',
     '2',
-    'Long recordings processed at the same time; they share the inference threads',
+    'Long recordings processed at the same time, and one of each further key, up to 6; they share the inference threads',
     integer(1, 64),
   ),
   storageLimit: setting(

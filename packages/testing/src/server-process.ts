@@ -31,6 +31,10 @@ export class ServerProcess {
     return `http://127.0.0.1:${this.#port}`;
   }
 
+  get pid(): number {
+    return this.#child?.pid ?? Number.NaN;
+  }
+
   get isAlive(): boolean {
     const child = this.#child;
     return child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -91,12 +95,12 @@ export class ServerProcess {
   /** Peak resident memory since the last call, in MB. The kernel tracks it, so no peak is missed. */
   async peakMegabytes(): Promise<number> {
     const peak = await this.#memory('VmHWM');
-    await writeFile(`/proc/${this.#child?.pid}/clear_refs`, '5');
+    await writeFile(`/proc/${this.pid}/clear_refs`, '5');
     return peak;
   }
 
   async #memory(field: 'VmRSS' | 'VmHWM'): Promise<number> {
-    const status = await readFile(`/proc/${this.#child?.pid}/status`, 'utf8');
+    const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
     const kibibytes = new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1];
     return (Number(kibibytes) * 1024) / 1e6;
   }

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AudioError, DecoderDiedError, unreadable } from '../errors.ts';
@@ -18,7 +19,8 @@ const EMPTY: NodeJS.ProcessEnv = SystemRoot === undefined ? {} : { SystemRoot };
 export interface FfmpegOptions {
   /** Null for no ffmpeg. Default: looked up on the PATH for each recording. */
   readonly path?: string | null | undefined;
-  readonly slots?: Slots;
+  /** Concurrent processes for short clips. Default: one per core. */
+  readonly clipProcesses?: number;
   readonly stallMs?: number;
   readonly spawn?: typeof spawn;
   /** Default: the strictest that works. */
@@ -34,7 +36,7 @@ export class Ffmpeg {
 
   constructor(options: FfmpegOptions = {}) {
     this.#options = options;
-    this.#slots = options.slots ?? new Slots();
+    this.#slots = new Slots(Math.max(2, options.clipProcesses ?? availableParallelism()));
   }
 
   /** Its path, or null if there is none. */

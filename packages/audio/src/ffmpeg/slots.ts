@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { AudioError } from '../errors.ts';
 
 export type Kind = 'clip' | 'recording';
@@ -6,47 +5,33 @@ export type Kind = 'clip' | 'recording';
 const MAX_WAITING_CLIPS = 64;
 
 /**
- * Limits concurrent ffmpeg processes, which take some 50 MB each.
- *
- * Long recordings take at most half of the slots, so that short clips get one soon. Waiting clips go before waiting
- * recordings. Too many waiting clips are refused; recordings wait without a limit, since the job limit bounds them.
+ * Limits the concurrent ffmpeg processes of short clips, which take some 50 MB each. Too many waiting clips are refused.
+ * Long recordings never wait here: the job limit bounds them, and one that lasts hours would keep the slot from all others.
  */
 export class Slots {
   readonly #total: number;
-  readonly #running: Record<Kind, number> = { clip: 0, recording: 0 };
-  readonly #waiting: Record<Kind, Array<() => void>> = { clip: [], recording: [] };
+  readonly #waiting: Array<() => void> = [];
+  #running = 0;
 
-  constructor(total: number = Math.max(4, 2 * availableParallelism())) {
+  constructor(total: number) {
     this.#total = total;
   }
 
   /** Waits for a slot. Returns the function that frees it. */
   async take(kind: Kind, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    if (this.#hasRoom(kind)) this.#running[kind]++;
-    else await this.#wait(kind, signal);
+    if (kind === 'recording') return () => undefined;
+    if (this.#running < this.#total) this.#running++;
+    else await this.#wait(signal);
     return () => {
-      this.#running[kind]--;
-      this.#letIn('clip');
-      this.#letIn('recording');
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running--;
+      else next();
     };
   }
 
-  #hasRoom(kind: Kind): boolean {
-    const { clip, recording } = this.#running;
-    return clip + recording < this.#total && (kind === 'clip' || recording < this.#total / 2);
-  }
-
-  #letIn(kind: Kind): void {
-    while (this.#waiting[kind].length > 0 && this.#hasRoom(kind)) {
-      this.#running[kind]++;
-      this.#waiting[kind].shift()?.();
-    }
-  }
-
-  #wait(kind: Kind, signal: AbortSignal | undefined): Promise<void> {
-    const waiting = this.#waiting[kind];
-    if (kind === 'clip' && waiting.length >= MAX_WAITING_CLIPS) {
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.length >= MAX_WAITING_CLIPS) {
       throw new AudioError(
         'overloaded',
         'The server is busy with other compressed recordings. Try again in a moment.',
@@ -58,10 +43,10 @@ export class Slots {
         resolve();
       };
       const leave = (): void => {
-        waiting.splice(waiting.indexOf(enter), 1);
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1);
         reject(signal?.reason);
       };
-      waiting.push(enter);
+      this.#waiting.push(enter);
       signal?.addEventListener('abort', leave, { once: true });
     });
   }

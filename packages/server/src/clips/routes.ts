@@ -58,7 +58,7 @@ async function classify(
   const signal = disconnectSignal(reply);
   const clip = await receiveClip(request.raw, body, { timeouts: bodyTimeouts.clip, reservation, signal });
   const receiveMs = performance.now() - start;
-  const prediction = await classifier.classifyClip(clip, { signal });
+  const prediction = await classifier.classifyClip(clip, { owner: request.caller?.owner, signal });
   const { decodeMs, queueMs, inferenceMs } = prediction.timings;
   const stages = {
     receive: receiveMs,

@@ -8,6 +8,12 @@ type Engine = Server['engine'];
 type EngineSocket = Socket['conn'];
 type EngineRequest = IncomingMessage & { _query: { sid?: string } };
 
+interface KnownClient {
+  readonly owner: string;
+  /** Counts the bytes of unfinished messages towards the owner. */
+  readonly memory: () => Hold;
+}
+
 /**
  * Socket.IO accepts a connection first and gets the key later, in the CONNECT packet; some clients upgrade from polling to
  * WebSocket before they send it. Until then each connection of a client may send only as much as that packet needs. Then what
@@ -16,9 +22,9 @@ type EngineRequest = IncomingMessage & { _query: { sid?: string } };
 export class SocketIoKeys {
   readonly #clients = new Map<string, EngineSocket>();
   readonly #connections: Connections;
-  readonly #known = new WeakMap<EngineSocket, PromiseWithResolvers<boolean>>();
-  /** Only of known clients. */
-  readonly #memory = new WeakMap<EngineSocket, () => Hold>();
+  /** Resolves with who the client is, or null if it closed before it showed a key. */
+  readonly #known = new WeakMap<EngineSocket, PromiseWithResolvers<KnownClient | null>>();
+  readonly #keys = new WeakMap<EngineSocket, KnownClient>();
 
   constructor(engine: Engine, connections: Connections) {
     this.#connections = connections;
@@ -28,14 +34,14 @@ export class SocketIoKeys {
     engine.on('connection', (socket: EngineSocket) => this.#watch(socket));
   }
 
-  markKnown(socket: EngineSocket, memory: () => Hold): void {
-    this.#memory.set(socket, memory);
-    this.#known.get(socket)?.resolve(true);
-    this.#connections.markKnown(socket.request.socket);
+  markKnown(socket: EngineSocket, client: KnownClient): void {
+    this.#keys.set(socket, client);
+    this.#known.get(socket)?.resolve(client);
+    this.#connections.markKnown(socket.request.socket, client.owner);
   }
 
   #watch(socket: EngineSocket): void {
-    const known = Promise.withResolvers<boolean>();
+    const known = Promise.withResolvers<KnownClient | null>();
     this.#known.set(socket, known);
     const { unknownMs } = this.#connections.limits;
     const timer = setTimeout(() => cutConnection(socket), unknownMs);
@@ -44,7 +50,7 @@ export class SocketIoKeys {
     this.#clients.set(id, socket);
     socket.once('close', () => {
       this.#clients.delete(id);
-      known.resolve(false);
+      known.resolve(null);
     });
     if (socket.transport.name === 'websocket') this.#limitBytes(socket, socket.request.socket);
   }
@@ -58,10 +64,9 @@ export class SocketIoKeys {
       }
     };
     tcp.on('data', onData);
-    void this.#known.get(socket)?.promise.then(() => {
+    void this.#known.get(socket)?.promise.then((known) => {
       tcp.off('data', onData);
-      const memory = this.#memory.get(socket);
-      if (memory !== undefined) countUnread(socket, tcp, memory());
+      if (known !== null) countUnread(socket, tcp, known.memory());
     });
   }
 
@@ -73,12 +78,13 @@ export class SocketIoKeys {
     }
     const isUpgrade = request.headers.upgrade !== undefined;
     if (isUpgrade) this.#limitBytes(client, request.socket);
-    if (this.#memory.has(client)) {
-      this.#connections.markKnown(request.socket);
+    const known = this.#keys.get(client);
+    if (known !== undefined) {
+      this.#connections.markKnown(request.socket, known.owner);
       next();
     } else if (isUpgrade) {
-      void this.#known.get(client)?.promise.then((known) => {
-        if (known) this.#connections.markKnown(request.socket);
+      void this.#known.get(client)?.promise.then((late) => {
+        if (late !== null) this.#connections.markKnown(request.socket, late.owner);
       });
       next();
     } else if (request.method === 'POST' && !this.#isSmall(request)) {

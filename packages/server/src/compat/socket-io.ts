@@ -59,7 +59,7 @@ export function serveSocketIo(app: FastifyInstance, services: Services): void {
       .checkKey(typeof key === 'string' ? key : undefined, socket.handshake.address)
       .then(async (caller) => {
         requireScope(caller, 'stream');
-        keys.markKnown(socket.conn, () => streams.held.hold(caller.owner));
+        keys.markKnown(socket.conn, { owner: caller.owner, memory: () => streams.held.hold(caller.owner) });
         await app.countRequest(caller);
         await services.audioHours.require(caller);
         const releaseSlot = streams.reserveSlot(caller);

@@ -35,8 +35,6 @@ type RefusalReason = 'too_many' | 'timeout' | 'too_much_data';
 
 interface Unknown {
   readonly timer: NodeJS.Timeout;
-  /** Requests that are being handled; a signed upload of a part needs no key and may take minutes. */
-  readonly handling: Set<IncomingMessage>;
   /** Bytes that the client has received. */
   received: number;
 }
@@ -50,10 +48,14 @@ interface ConnectionsOptions {
 }
 
 const LOG_EVERY_MS = 1_000;
+/** In place of a key: those that have shown the signature of a part. */
+const SIGNED = 'signed';
 
 /**
  * Limits connections that have not shown a valid key, so that they can never keep out those that have. When there are too
  * many, the oldest idle one of the busiest address is closed, and the new one gets the time to send its key.
+ *
+ * A key may have as many connections as it leaves free, so one key never takes them all. Beyond that, its idle ones are closed.
  */
 export class Connections {
   readonly limits: ConnectionLimits;
@@ -61,6 +63,11 @@ export class Connections {
   readonly #isTrustedProxy: IsTrustedProxy;
   /** By address, the oldest first. */
   readonly #unknown = new Map<string, Map<Socket, Unknown>>();
+  /** By key, the longest unused first. */
+  readonly #known = new Map<string, Set<Socket>>();
+  /** Requests that are being handled. */
+  readonly #handling = new WeakMap<Socket, Set<IncomingMessage>>();
+  #open = 0;
   readonly #refusals = new Map<RefusalReason, number>();
   #logTimer: NodeJS.Timeout | undefined;
 
@@ -76,23 +83,31 @@ export class Connections {
     server.on('drop', () => this.#count('too_many'));
   }
 
-  /** The connection has shown a valid key. */
-  markKnown(socket: Socket): void {
-    const group = this.#unknown.get(addressOf(socket));
-    const entry = group?.get(socket);
-    if (group === undefined || entry === undefined) return;
-    clearTimeout(entry.timer);
-    group.delete(socket);
-    if (group.size === 0) this.#unknown.delete(addressOf(socket));
+  /** The connection has shown a valid key, or the signature of a part. */
+  markKnown(socket: Socket, key: string = SIGNED): void {
+    this.#forget(socket);
+    if (!this.#isCounted(socket) || socket.destroyed) return;
+    const group = this.#known.get(key) ?? new Set();
+    this.#known.set(key, group);
+    // At the end of the set.
+    const isNew = !group.delete(socket);
+    group.add(socket);
+    if (!isNew) return;
+    socket.once('close', () => {
+      group.delete(socket);
+      if (group.size === 0 && this.#known.get(key) === group) this.#known.delete(key);
+    });
+    if (group.size > this.limits.max - this.#open) this.#evict(group, socket);
   }
 
   beginRequest(request: IncomingMessage): void {
-    this.#find(request.socket)?.handling.add(request);
+    const handling = this.#handling.get(request.socket) ?? new Set();
+    this.#handling.set(request.socket, handling.add(request));
   }
 
   /** The response is ready to be sent. */
   endRequest(request: IncomingMessage): void {
-    this.#find(request.socket)?.handling.delete(request);
+    this.#handling.get(request.socket)?.delete(request);
   }
 
   /** Ends the connection at once: a polite close would wait for the other side. */
@@ -102,8 +117,10 @@ export class Connections {
   }
 
   #add(socket: Socket): void {
+    this.#open++;
+    socket.once('close', () => this.#open--);
+    if (!this.#isCounted(socket)) return;
     const address = addressOf(socket);
-    if (isIP(address) === 0 || this.#isTrustedProxy(address)) return;
     const group = this.#unknown.get(address) ?? new Map<Socket, Unknown>();
     const { maxUnknown, maxUnknownPerAddress, unknownMs } = this.limits;
     if (group.size >= maxUnknownPerAddress) this.#evict(group, socket);
@@ -111,7 +128,6 @@ export class Connections {
     if (socket.destroyed) return;
     const entry: Unknown = {
       timer: setTimeout(() => this.#check(socket, entry), unknownMs).unref(),
-      handling: new Set(),
       received: 0,
     };
     group.set(socket, entry);
@@ -123,19 +139,18 @@ export class Connections {
     });
   }
 
-  #evict(group: Map<Socket, Unknown>, newcomer: Socket): void {
-    for (const [socket, { handling }] of group) {
-      if (handling.size > 0) continue;
-      group.delete(socket);
-      this.refuse(socket, 'too_many');
-      return;
-    }
-    this.refuse(newcomer, 'too_many');
+  #evict(group: ReadonlyMap<Socket, unknown> | ReadonlySet<Socket>, newcomer: Socket): void {
+    const idle = [...group.keys()].find((socket) => socket !== newcomer && !this.#isBusy(socket));
+    this.refuse(idle ?? newcomer, 'too_many');
+  }
+
+  #isBusy(socket: Socket): boolean {
+    return (this.#handling.get(socket)?.size ?? 0) > 0;
   }
 
   #check(socket: Socket, entry: Unknown): void {
     const received = socket.bytesWritten - socket.writableLength;
-    if (entry.handling.size > 0 || received > entry.received) {
+    if (this.#isBusy(socket) || received > entry.received) {
       entry.received = received;
       entry.timer.refresh();
     } else if (received > 0) {
@@ -146,8 +161,18 @@ export class Connections {
     }
   }
 
-  #find(socket: Socket): Unknown | undefined {
-    return this.#unknown.get(addressOf(socket))?.get(socket);
+  /** No longer without a key. */
+  #forget(socket: Socket): void {
+    const address = addressOf(socket);
+    const group = this.#unknown.get(address);
+    clearTimeout(group?.get(socket)?.timer);
+    group?.delete(socket);
+    if (group?.size === 0) this.#unknown.delete(address);
+  }
+
+  #isCounted(socket: Socket): boolean {
+    const address = addressOf(socket);
+    return isIP(address) !== 0 && !this.#isTrustedProxy(address);
   }
 
   #unknownCount(): number {
@@ -168,10 +193,7 @@ export class Connections {
     this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
     this.#logTimer ??= setTimeout(() => {
       this.#logTimer = undefined;
-      this.#options.logger.warn(
-        { refused: Object.fromEntries(this.#refusals) },
-        'connections without a key were refused',
-      );
+      this.#options.logger.warn({ refused: Object.fromEntries(this.#refusals) }, 'connections were refused');
       this.#refusals.clear();
     }, LOG_EVERY_MS).unref();
   }
@@ -186,17 +208,13 @@ export function guardConnections(app: FastifyInstance, connections: Connections)
     reply.raw.once('close', () => connections.endRequest(request.raw));
     next();
   });
-  app.addHook('onSend', async (request, reply) => {
-    connections.endRequest(request.raw);
-    // A part that was accepted has shown a valid signature.
-    if (request.method === 'PUT' && reply.statusCode < 300) connections.markKnown(request.raw.socket);
-  });
+  app.addHook('onSend', async (request) => connections.endRequest(request.raw));
 }
 
 /** After the key hooks. */
 export function markCallers(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, next) => {
-    if (request.caller !== null) app.connections.markKnown(request.raw.socket);
+    if (request.caller !== null) app.connections.markKnown(request.raw.socket, request.caller.owner);
     next();
   });
 }

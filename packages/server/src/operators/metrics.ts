@@ -30,7 +30,7 @@ export class Metrics {
   ]);
   readonly connectionsRefused = this.#counter(
     'undertone_connections_refused_total',
-    'Connections closed before they showed a valid key: too_many, timeout, too_much_data',
+    'Connections closed before they showed a valid key, or of a key with too many: too_many, timeout, too_much_data',
     ['reason'],
   );
   readonly uploads = this.#counter('undertone_uploads_total', 'Uploads initiated, completed and deleted', [

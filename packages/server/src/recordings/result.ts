@@ -32,7 +32,7 @@ export async function classifyRequest(
   { requests, blobs, classifier, metrics }: ClassifyDependencies,
   options: ClassifyOptions,
 ): Promise<Finished> {
-  const { id, model, intervalSeconds: stepSeconds, channels } = request;
+  const { id, owner, model, intervalSeconds: stepSeconds, channels } = request;
   if (failedAttempts >= ASYNCH_LIMITS.maxAttempts) {
     const detail = `Processing failed ${failedAttempts} times. Convert the recording to WAV and try again, or contact the operator.`;
     return failed({ code: 'processing_failed', detail, figures: { attempts: failedAttempts } });
@@ -45,7 +45,12 @@ export async function classifyRequest(
   const start = performance.now();
   try {
     const source = joinParts(blobs, id, await requests.parts(id));
-    const prediction = await classifier.classifyRecording(source, { stepSeconds, channels, ...options });
+    const prediction = await classifier.classifyRecording(source, {
+      stepSeconds,
+      channels,
+      owner,
+      ...options,
+    });
     metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
     const seconds = Number(prediction.seconds.toFixed(3));
     return { ...writeResult(request, prediction, classifier.weightsName), seconds };

@@ -36,13 +36,19 @@ const TIMES: WorkerTimes = {
   stopMs: 5_000,
 };
 
+/**
+ * Jobs beyond the usual number, each of an owner who has none running in this process: however long the recordings of one
+ * owner are, another one's is begun at once. They share the inference threads, so they cost memory alone.
+ */
+const MAX_EXTRA_JOBS = 6;
+
 interface WorkerOptions extends ClassifyDependencies {
   readonly logger: FastifyBaseLogger;
   /** Called when a request is completed or failed. */
   readonly onFinished: () => void;
   /** Seconds of audio were classified for this owner. */
   readonly onAudio: (owner: string, seconds: number) => void;
-  /** Concurrent jobs. */
+  /** Concurrent jobs. More run only for owners who have none running. */
   readonly jobs: number;
   readonly times?: Partial<WorkerTimes>;
 }
@@ -67,9 +73,10 @@ export class RecordingWorker {
   readonly #times: WorkerTimes;
   readonly #stopping = new AbortController();
   /** Jobs of this process, by request id. */
-  readonly #running = new Map<string, { lease: string; cancelled: AbortController }>();
+  readonly #running = new Map<string, { lease: string; owner: string; cancelled: AbortController }>();
+  readonly #jobs = new Set<Promise<void>>();
   #wakeUp = Promise.withResolvers<void>();
-  #loops: Promise<void>[] = [];
+  #loop: Promise<void> | undefined;
   #storeUnavailable = false;
 
   constructor(options: WorkerOptions) {
@@ -78,9 +85,7 @@ export class RecordingWorker {
   }
 
   start(): void {
-    if (this.#loops.length === 0) {
-      this.#loops = Array.from({ length: this.#options.jobs }, () => this.#loop());
-    }
+    this.#loop ??= this.#claimJobs();
   }
 
   /** A recording was queued: claim it now. */
@@ -98,25 +103,50 @@ export class RecordingWorker {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.wake();
-    await Promise.all(this.#loops);
+    await this.#loop;
+    await Promise.all(this.#jobs);
   }
 
-  async #loop(): Promise<void> {
-    const { leaseMs, pollMs } = this.#times;
+  async #claimJobs(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const woken = this.#wakeUp.promise;
       try {
-        const running = [...this.#running.values()].map(({ lease }) => lease);
-        const claim = await this.#options.requests.claim({ leaseMs, running });
-        this.#logStoreState(true);
-        if (claim !== null) await this.#runJob(claim);
-        else await Promise.race([woken, this.#pause(pollMs)]);
+        const claim = await this.#claim();
+        if (claim !== null) this.#startJob(claim);
+        else await Promise.race([woken, this.#pause(this.#times.pollMs)]);
       } catch (error) {
-        if (error instanceof StoreUnavailableError) this.#logStoreState(false, error);
-        else this.#options.logger.error({ err: error }, 'the worker failed; trying again');
-        await this.#pause(this.#times.pauseMs);
+        await this.#pauseAfter(error);
       }
     }
+  }
+
+  #startJob(claim: Claim): void {
+    const job = this.#runJob(claim)
+      .catch((error: unknown) => this.#pauseAfter(error))
+      .finally(() => {
+        this.#jobs.delete(job);
+        this.wake();
+      });
+    this.#jobs.add(job);
+  }
+
+  async #claim(): Promise<Claim | null> {
+    const { requests, jobs } = this.#options;
+    if (this.#jobs.size >= jobs + MAX_EXTRA_JOBS) return null;
+    const running = [...this.#running.values()];
+    const claim = await requests.claim({
+      leaseMs: this.#times.leaseMs,
+      running: running.map(({ lease }) => lease),
+      exceptOwners: this.#jobs.size < jobs ? [] : running.map(({ owner }) => owner),
+    });
+    this.#logStoreState(true);
+    return claim;
+  }
+
+  async #pauseAfter(error: unknown): Promise<void> {
+    if (error instanceof StoreUnavailableError) this.#logStoreState(false, error);
+    else this.#options.logger.error({ err: error }, 'the worker failed; trying again');
+    await this.#pause(this.#times.pauseMs);
   }
 
   async #runJob(claim: Claim): Promise<void> {
@@ -124,7 +154,7 @@ export class RecordingWorker {
     const { request, lease } = claim;
     const cancelled = new AbortController();
     let progress = 0;
-    this.#running.set(request.id, { lease, cancelled });
+    this.#running.set(request.id, { lease, owner: request.owner, cancelled });
     const heartbeat = setInterval(() => {
       const { leaseMs } = this.#times;
       // An unavailable store does not stop the job: if the lease runs out meanwhile, `finish` is refused.

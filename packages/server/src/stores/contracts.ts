@@ -162,6 +162,14 @@ export type Completed =
   | { readonly queued: boolean; readonly request: AsynchRequest | null; readonly parts: readonly Part[] }
   | LimitExceeded;
 
+export interface ClaimOptions {
+  readonly leaseMs: number;
+  /** Leases of this process, known to be alive. */
+  readonly running: readonly string[];
+  /** Their requests are left out. */
+  readonly exceptOwners?: readonly string[];
+}
+
 /** A request that a worker holds. */
 export interface Claim {
   readonly request: AsynchRequest;
@@ -241,9 +249,8 @@ export interface RequestStore {
   /**
    * The worker, in one statement: the next request, or one whose lease has expired (a failed attempt). Owners take turns;
    * within an owner the request that was queued first comes first. A request that was requeued for later is left out until then.
-   * Leases in `running` belong to this process and are known to be alive.
    */
-  claim(options: { leaseMs: number; running: readonly string[] }): Promise<Claim | null>;
+  claim(options: ClaimOptions): Promise<Claim | null>;
   /** The worker, every few seconds: progress and lease in one write. False when it no longer holds the request. */
   renew(id: string, lease: string, options: { leaseMs: number; progress: number }): Promise<boolean>;
   /** The worker: processing -> queued, at the same place in the queue. False when it no longer holds the request. */

@@ -48,6 +48,23 @@ test('connections without a key never keep out a known key or /healthz, however 
   for (const client of [...idle, known, newcomer, probe]) client.destroy();
 });
 
+test('idle connections of one key never keep out another one', async () => {
+  const connectionLimits = { max: 20, maxUnknown: 10, maxUnknownPerAddress: 10, unknownMs: NO_TIMEOUT };
+  const service = await testApp({}, { connectionLimits });
+  const { port } = await service.listen();
+  const { key } = await service.stores.keys.create('another');
+  const idle: RawClient[] = [];
+  for (let i = 0; i < 40; i++) {
+    const client = (await connect(port)).send(ask(service.key));
+    assert.equal((await client.answer()).status, 200);
+    idle.push(client);
+  }
+  const other = (await connect(port)).send(ask(key));
+  assert.equal((await other.answer()).status, 200);
+  assert.ok(idle.filter(({ socket }) => !socket.destroyed).length <= 11);
+  for (const client of [...idle, other]) client.destroy();
+});
+
 test('connections without a key are closed when they say nothing; one with a key stays', async () => {
   const service = await testApp({}, { connectionLimits: { unknownMs: SHORT_MS } });
   const { port } = await service.listen();

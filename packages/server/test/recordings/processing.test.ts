@@ -210,6 +210,18 @@ describe('during processing', () => {
     await client.delete(slow);
   });
 
+  test("the jobs of one key do not keep another key's recording waiting", async () => {
+    const { key } = await service.stores.keys.create('another');
+    const another = await AsynchClient.of(service, key);
+    const theirs = [await client.upload(long), await client.upload(long)];
+    const id = await another.upload(wav({ seconds: 6, rate: 16_000 }));
+    assert.equal((await another.result(id)).emotions.length, 2);
+    for (const one of theirs) {
+      assert.equal((await client.prediction(one)).status, 202);
+      await client.delete(one);
+    }
+  });
+
   test('a stop requeues the request without counting an attempt', async () => {
     const id = await client.upload(long);
     await processing(id);

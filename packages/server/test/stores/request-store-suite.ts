@@ -426,6 +426,15 @@ export function requestStoreSuite(factory: StoresFactory): void {
         assert.deepEqual([(await claim()).request.owner, (await claim()).request.id], ['a', theirs]);
       });
 
+      test('leaves out owners who have enough running', async () => {
+        for (const owner of ['a', 'a', 'b']) await queued({ owner });
+        const next = (...exceptOwners: string[]) =>
+          store.claim({ leaseMs: LEASE, running: [], exceptOwners });
+        assert.equal((await next('a'))?.request.owner, 'b');
+        assert.equal(await next('a', 'b'), null);
+        assert.equal((await next())?.request.owner, 'a');
+      });
+
       test('concurrently gives each request to one worker', async () => {
         const ids = [];
         for (let i = 0; i < 10; i++) ids.push(await queued());

@@ -5,6 +5,7 @@ import {
   type ArrivedUpload,
   type AsynchRequest,
   type Claim,
+  type ClaimOptions,
   type Completed,
   type CreatedOnce,
   checkLimits,
@@ -280,7 +281,7 @@ export class SqlRequestStore implements RequestStore {
     return `${this.#dialect.greatest(`coalesce((${own}), 0)`, `coalesce((${served}), (${last}), 0)`)}`;
   }
 
-  async claim({ leaseMs, running }: { leaseMs: number; running: readonly string[] }): Promise<Claim | null> {
+  async claim({ leaseMs, running, exceptOwners = [] }: ClaimOptions): Promise<Claim | null> {
     const lease = randomUUID();
     const lost = this.#lostLeases;
     const { isOneOf, skipLocked, waitingRequests } = this.#dialect;
@@ -294,12 +295,12 @@ export class SqlRequestStore implements RequestStore {
              + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')} THEN 1 ELSE 0 END
          WHERE id = (
            SELECT id FROM ${waitingRequests}
-           WHERE state IN ('queued', 'processing') AND expires_at > :now
+           WHERE state IN ('queued', 'processing') AND expires_at > :now AND NOT ${isOneOf('owner', 'exceptOwners')}
              AND ((state = 'queued' AND not_before <= :now) OR ${isOneOf('lease', 'lost')}
                OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
            ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
          RETURNING *`,
-        { lease, lost, running, leaseMs, takeOver },
+        { lease, lost, running, exceptOwners, leaseMs, takeOver },
       );
       if (row !== undefined) {
         const { failed_attempts: failedAttempts, postponed } = row;
