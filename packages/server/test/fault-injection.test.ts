@@ -14,6 +14,7 @@ import { Classifier, WorkerFailedError } from '@undertone/classifier';
 import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
 import { postFile, readProblem, sharedClassifier, type TestApp, testApp } from '@undertone/testing/app';
 import { AsynchClient, filesOf, putPart } from '@undertone/testing/asynch-client';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { problemOf } from '@undertone/testing/problem';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { longWav, wav } from '@undertone/testing/wav';
@@ -211,7 +212,7 @@ describe('while no inference thread is alive', () => {
     const threads: Worker[] = [];
     const remember = (worker: Worker) => void threads.push(worker);
     process.on('worker', remember);
-    const classifier = await Classifier.start({ workers: 1 });
+    const classifier = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1 });
     process.off('worker', remember);
     after(() => classifier.close());
     const service = await testApp({}, { classifier, workerTimes: QUICK });

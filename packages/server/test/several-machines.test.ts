@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { ServerProcess } from '@undertone/testing/server-process';
@@ -21,13 +22,14 @@ describe('several machines', () => {
 
   before(async () => {
     Object.assign(process.env, S3_CREDENTIALS);
-    [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.start()]);
+    [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.shared()]);
     databaseUrl = await cluster.newDatabase();
     const env = {
       SERVICE_DATABASE_URL: databaseUrl,
       SERVICE_S3_BUCKET: await s3.newBucket(),
       SERVICE_S3_ENDPOINT: s3.endpoint,
       SERVICE_WORKERS: '1',
+      SERVICE_MODELS_DIR: TEST_MODELS,
       SERVICE_ASYNCH_JOBS: '1',
     };
     const folder = await tempDir();

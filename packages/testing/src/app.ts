@@ -20,6 +20,7 @@ import {
 import { Metrics } from '../../server/src/operators/metrics.ts';
 import type { Sweep } from '../../server/src/recordings/sweep.ts';
 import { FORM_TYPE, fileForm } from './form.ts';
+import { TEST_MODELS } from './paths.ts';
 import { LONG_TIMEOUT_MS } from './timeouts.ts';
 
 export interface TestApp {
@@ -53,9 +54,9 @@ export function describeEmbedded(name: string, suite: () => void): void {
 
 let classifier: Promise<Classifier> | undefined;
 
-/** The real model with one thread, shared by a test file. Without ffmpeg, as on a machine that has none. */
+/** The test models on one thread, shared by a test file. Without ffmpeg, as on a machine that has none. */
 export function sharedClassifier(): Promise<Classifier> {
-  classifier ??= Classifier.start({ workers: 1, ffmpegPath: null });
+  classifier ??= Classifier.start({ modelsDir: TEST_MODELS, workers: 1, ffmpegPath: null });
   return classifier;
 }
 

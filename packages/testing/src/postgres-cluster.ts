@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,16 +9,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { dieWithParent } from './die-with-parent.ts';
 
+/** Set by global-setup.ts for all test files: the folder of a running cluster. */
+const SHARED = 'UNDERTONE_TEST_POSTGRES';
+
 /** A real PostgreSQL in a temporary folder, with a socket there. `remove` deletes everything. */
 export class PostgresCluster {
   readonly #folder: string;
   readonly #user: User;
   #server: ChildProcess | undefined;
-  #databases = 0;
 
   private constructor(folder: string, user: User) {
     this.#folder = folder;
     this.#user = user;
+  }
+
+  /** The cluster of the whole test run, whose `remove` does nothing; a new one if only some test files are run. */
+  static async shared(): Promise<PostgresCluster> {
+    const folder = process.env[SHARED];
+    return folder === undefined ? PostgresCluster.start() : new PostgresCluster(folder, {});
+  }
+
+  /** Makes this the cluster that `shared` returns in child processes. */
+  share(): void {
+    process.env[SHARED] = this.#folder;
   }
 
   static async start(): Promise<PostgresCluster> {
@@ -38,7 +52,7 @@ export class PostgresCluster {
 
   async startServer(): Promise<void> {
     // No TCP and no fsync: power failures are not tested here.
-    const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=100'];
+    const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=200'];
     const where = ['-D', join(this.#folder, 'data'), '-k', this.#folder];
     const [command, args] = dieWithParent(program('postgres'), [...where, ...flags]);
     const server = spawn(command, args, {
@@ -68,7 +82,7 @@ export class PostgresCluster {
 
   /** Creates an empty database and returns its URL. */
   async newDatabase(): Promise<string> {
-    const name = `test_${++this.#databases}`;
+    const name = `test_${randomBytes(6).toString('hex')}`;
     await this.query(`CREATE DATABASE ${name}`);
     return this.#url(name);
   }
@@ -90,6 +104,7 @@ export class PostgresCluster {
   };
 
   async remove(): Promise<void> {
+    if (this.#server === undefined) return; // shared
     process.off('exit', this.#removeAtExit);
     await this.stopServer();
     await rm(this.#folder, { recursive: true, force: true });
