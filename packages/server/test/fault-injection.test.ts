@@ -1,14 +1,12 @@
 // Fault injection: each of these faults once stopped the whole service or lost data.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { Classifier, WorkerFailedError } from '@undertone/classifier';
 import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
@@ -16,6 +14,7 @@ import { postFile, readProblem, sharedClassifier, type TestApp, testApp } from '
 import { AsynchClient, filesOf, putPart } from '@undertone/testing/asynch-client';
 import { TEST_MODELS } from '@undertone/testing/paths';
 import { problemOf } from '@undertone/testing/problem';
+import { MUST_MOUNT, mountSmallDisk } from '@undertone/testing/small-disk';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { longWav, wav } from '@undertone/testing/wav';
 import { Authenticator } from '../src/http/authenticator.ts';
@@ -23,7 +22,6 @@ import { createLogger, DATABASE_FILE } from '../src/index.ts';
 import type { KeyLookup } from '../src/stores/contracts.ts';
 import { StoreUnavailableError } from '../src/stores/errors.ts';
 
-const run = promisify(execFile);
 const file = wav({ seconds: 6, rate: 16_000 });
 const QUICK = { leaseMs: 400, renewEveryMs: 100, pollMs: 50, pauseMs: 50, stopMs: 500 };
 
@@ -109,10 +107,10 @@ describe('while another program locks the database', () => {
 describe('while the data folder’s disk is full', () => {
   test('short recordings work, writes are 503 with the reason, nothing acknowledged is lost; then everything recovers', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'undertone-full-'));
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=700', 'tmpfs', dataDir]);
+    const disk = mountSmallDisk(dataDir, 8);
+    assert.ok(disk, MUST_MOUNT);
     after(async () => {
-      const mounts = await readFile('/proc/mounts', 'utf8');
-      if (mounts.includes(` ${dataDir} `)) await run('umount', ['-l', dataDir]);
+      disk.unmount();
       await rm(dataDir, { recursive: true, force: true });
     });
     const service = await testApp({}, { dataDir, workerTimes: QUICK });
@@ -121,8 +119,7 @@ describe('while the data folder’s disk is full', () => {
     const upload = await client.send(file, 2);
     const begun = (await (await client.initiate({})).json()) as InitiateResult;
     const stored = await filesOf(dataDir);
-    const ballast = join(dataDir, 'ballast');
-    await fill(ballast);
+    disk.fill();
 
     const { value: refused, ms } = await timed(() =>
       putPart(begun.presigned_urls[0]?.url ?? '', randomBytes(500_000)),
@@ -147,28 +144,13 @@ describe('while the data folder’s disk is full', () => {
     await service.services.authenticator.recordLastUsed();
     await service.sweep.run().catch((error) => assert.ok(error instanceof StoreUnavailableError));
 
-    await rm(ballast);
+    disk.empty();
     service.services.worker.start();
     assert.equal((await client.complete(upload)).status, 200);
     assert.equal((await client.result(upload.request_id)).emotions.length, 2);
     // The check runs at most once a second.
     while ((await fetch(url + PATHS.ready)).status !== 200) await sleep(50);
   });
-
-  async function fill(path: string): Promise<void> {
-    for (const size of [1 << 20, 64 << 10, 4 << 10]) {
-      for (;;) {
-        const full = await writeFile(path, Buffer.alloc(size), { flag: 'a' }).then(
-          () => false,
-          (error) => {
-            assert.equal(error.code, 'ENOSPC');
-            return true;
-          },
-        );
-        if (full) break;
-      }
-    }
-  }
 });
 
 describe('while the key store is unavailable', () => {
