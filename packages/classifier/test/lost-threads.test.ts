@@ -5,13 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { TEST_MODELS } from '@undertone/testing/paths';
 import { writeWav } from '@undertone/testing/wav';
-import {
-  NoThreadsError,
-  pickWeights,
-  readCatalog,
-  verifyWeights,
-  WorkerFailedError,
-} from '../src/index.ts';
+import { NoThreadsError, pickWeights, readCatalog, verifyWeights, WorkerFailedError } from '../src/index.ts';
 import { InferenceThread } from '../src/inference-thread.ts';
 import { copyModels } from './support/models-dir.ts';
 import { noise, vowels } from './support/sounds.ts';

@@ -207,7 +207,9 @@ test('an oversized file or pipe is rejected without reading all of it', async (t
   const named = await undertone(['classify', large]);
   assert.equal(named.code, 1);
   assert.match(named.stderr, /large\.wav: The file is larger than 32 MiB.*`undertone upload`/);
-  const piped = await undertoneProcess(['classify', '--json', '-'], { input: new Uint8Array(33 * 1024 ** 2) });
+  const piped = await undertoneProcess(['classify', '--json', '-'], {
+    input: new Uint8Array(33 * 1024 ** 2),
+  });
   assert.equal(piped.code, 1);
   assert.match(JSON.parse(piped.stdout).error.detail, /larger than 32 MiB/);
 });

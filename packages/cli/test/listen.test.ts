@@ -6,7 +6,15 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { talkWav } from '@undertone/testing/talk';
 import { writeWav } from '@undertone/testing/wav';
-import { output, type Serving, serve, start, undertone, undertoneProcess, VOICES } from './support/undertone.ts';
+import {
+  output,
+  type Serving,
+  serve,
+  start,
+  undertone,
+  undertoneProcess,
+  VOICES,
+} from './support/undertone.ts';
 
 const KEY = 'a-key-for-the-listen-tests';
 const TERMINAL = `data:text/javascript,${encodeURIComponent('Object.assign(process.stderr, { isTTY: true, columns: 90 })')}`;

@@ -54,8 +54,13 @@ export function describeEmbedded(name: string, suite: () => void): void {
 
 let classifier: Promise<Classifier> | undefined;
 
-/** The test models on one thread, shared by a test file. Without ffmpeg, as on a machine that has none. */
-export function sharedClassifier(): Promise<Classifier> {
+/**
+ * The test models on one thread, shared by a test file. Without ffmpeg, as on a machine that has none.
+ *
+ * `async`, so that every caller awaits a promise of its own: `after` belongs to the test that made the promise awaited last, and
+ * hooks added to a test that is over never run.
+ */
+export async function sharedClassifier(): Promise<Classifier> {
   classifier ??= Classifier.start({ modelsDir: TEST_MODELS, workers: 1, ffmpegPath: null });
   return classifier;
 }

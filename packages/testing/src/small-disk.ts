@@ -10,7 +10,8 @@ export interface SmallDisk {
   unmount(): void;
 }
 
-export const MUST_MOUNT = 'this test mounts a small disk: run it as root, or with `unshare --user --map-root-user --mount`';
+export const MUST_MOUNT =
+  'this test mounts a small disk: run it as root, or with `unshare --user --map-root-user --mount`';
 
 /** Null where this process may not mount one. */
 export function mountSmallDisk(folder: string, megabytes = 2): SmallDisk | null {
