@@ -27,7 +27,7 @@ export function mountSmallDisk(folder: string, megabytes = 2): SmallDisk | null 
       for (const size of [1 << 20, 64 << 10, 4 << 10]) while (append(ballast, size));
     },
     empty: () => rmSync(ballast),
-    protect: (on) => mount('-o', `remount,${on ? 'ro' : 'rw'}`, folder),
+    protect: (on) => mount('-o', `remount,bind,${on ? 'ro' : 'rw'}`, folder),
     unmount: () => execFileSync('umount', ['-l', folder]),
   };
 }
