@@ -55,7 +55,7 @@ describe('while another program locks the database', () => {
     const done = await client.upload(file);
     service.services.worker.start();
     const result = await client.result(done);
-    const running = await client.upload(longWav(300));
+    const running = await client.upload(longWav(1_800));
     await untilState(service, running, 'processing');
     const other = lock(service);
 
@@ -82,7 +82,7 @@ describe('while another program locks the database', () => {
     await service.services.authenticator.recordLastUsed();
     other.exec('ROLLBACK');
 
-    assert.equal((await client.result(running)).emotions.length, 60);
+    assert.equal((await client.result(running)).emotions.length, 360);
     assert.equal((await client.complete(upload)).status, 200, 'what was acknowledged is still there');
     await client.result(upload.request_id);
     // The check runs at most once a second.
@@ -92,13 +92,13 @@ describe('while another program locks the database', () => {
   test('a recording that outlasts its lease is neither failed nor started twice', async () => {
     const service = await testApp({}, { workerTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
-    const id = await client.upload(longWav(120));
+    const id = await client.upload(longWav(1_800));
     service.services.worker.start();
     await untilState(service, id, 'processing');
     const other = lock(service);
     await sleep(SHORT_TIMEOUT_MS);
     other.exec('ROLLBACK');
-    assert.equal((await client.result(id)).emotions.length, 24);
+    assert.equal((await client.result(id)).emotions.length, 360);
     const { body } = await service.app.inject({ url: PATHS.metrics });
     assert.match(body, /undertone_asynch_jobs_total\{outcome="completed"\} 1\n/);
   });
@@ -199,8 +199,8 @@ describe('while no inference thread is alive', () => {
     after(() => classifier.close());
     const service = await testApp({}, { classifier, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
-    const expected = await classifier.classifyRecording(asSource(longWav(60)), { stepSeconds: 5 });
-    const id = await client.upload(longWav(60));
+    const expected = await classifier.classifyRecording(asSource(longWav(600)), { stepSeconds: 5 });
+    const id = await client.upload(longWav(600));
     service.services.worker.start();
     await untilState(service, id, 'processing');
     threads[0]?.postMessage({ kind: 'nonsense' }); // a message it does not know ends a thread with an error

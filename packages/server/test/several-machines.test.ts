@@ -1,11 +1,11 @@
-// Two API processes and two workers over one PostgreSQL and one S3, all real; any of them may be killed at any time.
+// Two API processes and two workers over one PostgreSQL and one S3, all real, with the shipped weights; any of them may be killed
+// at any time.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
-import { TEST_MODELS } from '@undertone/testing/paths';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { ServerProcess } from '@undertone/testing/server-process';
@@ -29,7 +29,6 @@ describe('several machines', () => {
       SERVICE_S3_BUCKET: await s3.newBucket(),
       SERVICE_S3_ENDPOINT: s3.endpoint,
       SERVICE_WORKERS: '1',
-      SERVICE_MODELS_DIR: TEST_MODELS,
       SERVICE_ASYNCH_JOBS: '1',
     };
     const folder = await tempDir();

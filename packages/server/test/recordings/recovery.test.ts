@@ -4,22 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, filesOf } from '@undertone/testing/asynch-client';
 import { killed, surviveFaults } from '@undertone/testing/crashes';
-import { TEST_MODELS } from '@undertone/testing/paths';
 import { Random } from '@undertone/testing/random';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { longWav } from '@undertone/testing/wav';
 
-const SETTINGS = { SERVICE_WORKERS: '1', SERVICE_MODELS_DIR: TEST_MODELS };
-
 test('kill -9 during upload, completion and processing loses no request and leaves no audio', async () => {
-  const server = new ServerProcess(await tempDir(), SETTINGS);
+  const server = new ServerProcess(await tempDir(), { SERVICE_WORKERS: '1' });
   const report = await surviveFaults(killed(server), 4, new Random(42));
   assert.deepEqual(report.moments, { upload: 2, completion: 1, processing: 1 });
 });
 
 test('after an orderly stop, processing resumes with the next start', async () => {
   const dataDir = await tempDir();
-  const server = new ServerProcess(dataDir, SETTINGS);
+  const server = new ServerProcess(dataDir, { SERVICE_WORKERS: '1' });
   await server.start();
   const client = new AsynchClient(server.url, server.key);
   const id = await client.upload(longWav(200));
