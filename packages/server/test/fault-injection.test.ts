@@ -23,7 +23,15 @@ import type { KeyLookup } from '../src/stores/contracts.ts';
 import { StoreUnavailableError } from '../src/stores/errors.ts';
 
 const file = wav({ seconds: 6, rate: 16_000 });
-const QUICK = { leaseMs: 400, renewEveryMs: 100, pollMs: 50, pauseMs: 50, stopMs: 500 };
+const QUICK = {
+  leaseMs: 400,
+  renewEveryMs: 100,
+  pollMs: 50,
+  pauseMs: 50,
+  stopMs: 500,
+  attemptDelaysMs: [20, 20],
+  postponeMs: 20,
+};
 
 // Started here, so that its threads do not belong to the first test.
 await sharedClassifier();

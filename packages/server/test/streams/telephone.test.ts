@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { testApp } from '@undertone/testing/app';
+import { shippedClassifier, testApp } from '@undertone/testing/app';
 import { cut, encode, voiceAt } from '@undertone/testing/stream-audio';
 import { WebSocket } from 'ws';
 
@@ -35,7 +35,7 @@ async function* recordedCall() {
 }
 
 test('the telephone example analyses both sides of a call separately', async (t) => {
-  const service = await testApp();
+  const service = await testApp({}, { classifier: await shippedClassifier() });
   const { url } = await service.listen();
   const env = { ...process.env, SERVICE_API_KEY: service.key, SERVICE_URL: url, PORT: '0' };
   const example = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
