@@ -5,7 +5,6 @@
 NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
 # Debian's own Python, because Debian's PyTorch is built for it.
 PYTHON ?= /usr/bin/python3
-PYTEST := .venv/bin/python -m pytest
 
 .PHONY: help serve test acceptance install test-deps check
 .DEFAULT_GOAL := help
@@ -35,8 +34,7 @@ packages/playground/dist/index.html: $(PAGE) node_modules/.installed
 	@touch $@
 
 check: install
-	@$(NPM) run --silent lint
-	@$(NPM) run --silent types
+	@$(NPM) run --silent check
 
 test-deps:
 	@PYTHON=$(PYTHON) scripts/test-deps.sh
@@ -58,19 +56,11 @@ packages/server/.venv/.installed: packages/server/test/support/generated/require
 
 # What the tests need. Mostly downloads, so they run in parallel.
 .PHONY: test-ready
-test-ready: check .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
+test-ready: install .venv/.installed clients/python/.venv/.installed packages/server/.venv/.installed
 
-# All runners always run, their output comes last, and any failure fails the target. Training runs at low priority in the idle
-# time of the others.
 test:
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line test-ready
-	@failed=0; log=$$(mktemp); \
-	nice -n 19 $(PYTEST) --quiet training/tests >$$log 2>&1 & training=$$!; \
-	(cd clients/python && $(PYTEST) --quiet) || failed=1; \
-	$(NPM) run --silent test:node || failed=1; \
-	wait $$training || failed=1; \
-	cat $$log; rm $$log; \
-	exit $$failed
+	@scripts/run-tests.sh
 
 acceptance: install test-deps .venv/.installed
 	@scripts/acceptance.sh

@@ -43,8 +43,9 @@ fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-  if ! command -v sudo >/dev/null; then
-    echo "Run this as root, then start the tests again: apt-get install ${missing[*]}" >&2
+  # sudo may ask for a password, but not where nobody can type it.
+  if ! { [ -t 0 ] && command -v sudo; } >/dev/null && ! sudo --non-interactive true 2>/dev/null; then
+    echo "Ask an administrator to run this, then start the tests again: apt-get install ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo)

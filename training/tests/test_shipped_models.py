@@ -44,6 +44,15 @@ def test_files_are_what_the_catalogue_says_and_small_enough():
         assert all(0 < f["uar"] <= 1 and 0 <= f["ece"] < 1 for f in row["figures"].values())
 
 
+def test_the_small_models_of_the_tests_have_the_same_inputs_and_outputs():
+    def interface(folder, name):
+        session = onnxruntime.InferenceSession(str(ROOT / folder / f"{name}.onnx"))
+        return [(x.name, x.type, x.shape) for x in (*session.get_inputs(), *session.get_outputs())]
+
+    for name in ("research", "open"):
+        assert interface("packages/testing/models", name) == interface("packages/classifier/models", name)
+
+
 def noises(seconds=5.0):
     g, n = np.random.default_rng(9), int(seconds * RATE)
     t = np.arange(n) / RATE

@@ -6,6 +6,7 @@ export { AudioError, type AudioErrorCode, DecoderDiedError } from './errors.ts';
 export { type Confinement, findConfinement } from './ffmpeg/confinement.ts';
 export { Ffmpeg, type FfmpegOptions } from './ffmpeg/ffmpeg.ts';
 export { findFfmpeg } from './ffmpeg/find.ts';
+export { Slots } from './ffmpeg/slots.ts';
 export { MODEL_SAMPLE_RATE, modelSamples } from './resample/plan.ts';
 export { resampleAll } from './resample/resample.ts';
 export { RingBuffer } from './ring-buffer.ts';

@@ -3,15 +3,9 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { writeWav } from '@undertone/testing/wav';
-import {
-  DEFAULT_MODELS_DIR,
-  NoThreadsError,
-  pickWeights,
-  readCatalog,
-  verifyWeights,
-  WorkerFailedError,
-} from '../src/index.ts';
+import { NoThreadsError, pickWeights, readCatalog, verifyWeights, WorkerFailedError } from '../src/index.ts';
 import { InferenceThread } from '../src/inference-thread.ts';
 import { copyModels } from './support/models-dir.ts';
 import { noise, vowels } from './support/sounds.ts';
@@ -45,8 +39,8 @@ test('a clip whose thread dies is retried by the next one, files and JSON sample
 });
 
 test('a thread gets a copy of the bytes, also of a Buffer, so that the task can be retried', async (t) => {
-  const catalog = await readCatalog();
-  const modelPath = await verifyWeights(DEFAULT_MODELS_DIR, pickWeights(catalog, 'open'));
+  const catalog = await readCatalog(TEST_MODELS);
+  const modelPath = await verifyWeights(TEST_MODELS, pickWeights(catalog, 'open'));
   const thread = await InferenceThread.start({ modelPath, models: catalog.models });
   t.after(() => thread.stop());
   for (const data of [Buffer.from('{}'), Buffer.alloc(1_000_000, ' '), new Uint8Array(1_000_000)]) {
@@ -123,7 +117,7 @@ const inProcess = (body: string) =>
       '--input-type=module',
       '--eval',
       `import { Classifier } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
-       const classifier = await Classifier.start({ workers: 2 });
+       const classifier = await Classifier.start({ modelsDir: ${JSON.stringify(TEST_MODELS)}, workers: 2 });
        const window = new Float32Array(160_000);
        ${body}`,
     ],

@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import { MODELS } from '@undertone/contract';
 import { silentWav } from '@undertone/testing/wav';
 import { makeOwnModels } from './support/models.ts';
-import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
+import { SHIPPED, temporaryFolder, undertone, undertoneProcess, VOICES } from './support/undertone.ts';
 
 const angry = join(VOICES, 'angry-1013.wav');
 const happy = join(VOICES, 'happy-1039.wav');
 
 test('prints a bar for each emotion, the most likely first, without colour outside a terminal', async () => {
-  const { code, stdout, stderr } = await undertone(['classify', angry]);
+  const { code, stdout, stderr } = await undertoneProcess(['classify', angry], { env: SHIPPED });
   assert.deepEqual([code, stderr], [0, '']);
   const [title, ...lines] = stdout.trimEnd().split('\n');
   assert.match(title ?? '', /angry-1013\.wav {2}5\.1 s, \d\.\d s of speech$/);
@@ -100,7 +100,7 @@ test('without ffmpeg, another format is refused in the words of this machine', a
 });
 
 test('reads standard input, and accepts ten seconds with codec padding', async () => {
-  const piped = await undertone(['classify', '--json', '-'], { input: await readFile(happy) });
+  const piped = await undertoneProcess(['classify', '--json', '-'], { input: await readFile(happy) });
   assert.equal(piped.code, 0);
   const named = await undertone(['classify', '--json', happy]);
   assert.deepEqual({ ...JSON.parse(piped.stdout), file: happy }, JSON.parse(named.stdout));
@@ -207,14 +207,16 @@ test('an oversized file or pipe is rejected without reading all of it', async (t
   const named = await undertone(['classify', large]);
   assert.equal(named.code, 1);
   assert.match(named.stderr, /large\.wav: The file is larger than 32 MiB.*`undertone upload`/);
-  const piped = await undertone(['classify', '--json', '-'], { input: new Uint8Array(33 * 1024 ** 2) });
+  const piped = await undertoneProcess(['classify', '--json', '-'], {
+    input: new Uint8Array(33 * 1024 ** 2),
+  });
   assert.equal(piped.code, 1);
   assert.match(JSON.parse(piped.stdout).error.detail, /larger than 32 MiB/);
 });
 
 test('writes nothing to the home or temporary folder: the runtime collects no usage data', async (t) => {
   const folder = await temporaryFolder(t);
-  const { code } = await undertone(['classify', happy], { env: { HOME: folder, TMPDIR: folder } });
+  const { code } = await undertoneProcess(['classify', happy], { env: { HOME: folder, TMPDIR: folder } });
   assert.equal(code, 0);
   assert.deepEqual(await readdir(folder), []);
 });

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openStores } from '@undertone/server';
 import { parseExpiry } from '../src/commands/keys.ts';
-import { temporaryFolder, undertone } from './support/undertone.ts';
+import { temporaryFolder, undertone, undertoneProcess } from './support/undertone.ts';
 
 test('create prints the key alone on standard output; list does not show it', async (t) => {
   const dataDir = await temporaryFolder(t);
-  const made = await undertone(['keys', 'create', 'laptop', '--data-dir', dataDir]);
+  const made = await undertoneProcess(['keys', 'create', 'laptop', '--data-dir', dataDir]);
   assert.equal(made.code, 0);
   // The secret may contain underscores, so the key cannot be split at them.
   const [, id = '', secret = ''] = /^ut_([0-9a-f]{12})_([\w-]{43})\n$/.exec(made.stdout) ?? [];

@@ -6,7 +6,15 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { talkWav } from '@undertone/testing/talk';
 import { writeWav } from '@undertone/testing/wav';
-import { output, type Serving, serve, start, undertone, VOICES } from './support/undertone.ts';
+import {
+  output,
+  type Serving,
+  serve,
+  start,
+  undertone,
+  undertoneProcess,
+  VOICES,
+} from './support/undertone.ts';
 
 const KEY = 'a-key-for-the-listen-tests';
 const TERMINAL = `data:text/javascript,${encodeURIComponent('Object.assign(process.stderr, { isTTY: true, columns: 90 })')}`;
@@ -31,7 +39,7 @@ after(async () => {
 test('a file is sent at the speed of speech, with a status line on a terminal', async () => {
   const file = join(VOICES, 'angry-1013.wav');
   const begun = performance.now();
-  const { code, stdout, stderr } = await undertone(['listen', file], {
+  const { code, stdout, stderr } = await undertoneProcess(['listen', file], {
     env,
     nodeArgs: ['--import', TERMINAL],
   });
@@ -104,7 +112,7 @@ test('input that cannot be streamed is rejected with a message that says what to
     [wide, /ffmpeg/],
     [join(folder, 'missing.wav'), /no such file/],
   ] as const) {
-    const { code, stderr } = await undertone(['listen', file], { env });
+    const { code, stderr } = await undertoneProcess(['listen', file], { env });
     assert.equal(code, 1);
     assert.match(stderr, said);
   }

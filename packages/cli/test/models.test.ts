@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCatalog } from '@undertone/classifier';
-import { temporaryFolder, undertone } from './support/undertone.ts';
+import { SHIPPED, temporaryFolder, undertone } from './support/undertone.ts';
 
 test('models shows every model with its emotions and every set of weights with its licence', async () => {
-  const { code, stdout } = await undertone(['models']);
+  const { code, stdout } = await undertone(['models'], { env: SHIPPED });
   assert.equal(code, 0);
   for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
   const catalog = await readCatalog();
@@ -17,7 +17,7 @@ test('models shows every model with its emotions and every set of weights with i
 });
 
 test('models compares the weights only on corpora that all of them share', async () => {
-  const { stdout } = await undertone(['models']);
+  const { stdout } = await undertone(['models'], { env: SHIPPED });
   const { weights } = await readCatalog();
   const [, rows = ''] = stdout.split('Side by side: UAR with 4emotions / 5emotions / 7emotions\n');
   assert.match(rows, /^ +research +open$/m);
@@ -33,7 +33,7 @@ test('models compares the weights only on corpora that all of them share', async
 });
 
 test('models --json prints the catalogue', async () => {
-  const { stdout } = await undertone(['models', '--json']);
+  const { stdout } = await undertone(['models', '--json'], { env: SHIPPED });
   assert.deepEqual(JSON.parse(stdout), await readCatalog());
 });
 

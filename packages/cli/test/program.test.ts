@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { output, start, undertone } from './support/undertone.ts';
+import { output, start, undertone, undertoneProcess } from './support/undertone.ts';
 
 test('--version prints the version and nothing else', async () => {
-  const { code, stdout, stderr } = await undertone(['--version']);
+  const { code, stdout, stderr } = await undertoneProcess(['--version']);
   assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
   assert.deepEqual([code, stderr], [0, '']);
 });
@@ -33,7 +33,7 @@ for (const [what, args] of [
   ['an unknown model', ['classify', '--model', '12emotions', 'voice.wav']],
 ] as const) {
   test(`${what} exits with 2 and a hint on standard error`, async () => {
-    const { code, stdout, stderr } = await undertone(args);
+    const { code, stdout, stderr } = await undertoneProcess(args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^error: /);
     assert.match(stderr, /--help/);
@@ -42,7 +42,7 @@ for (const [what, args] of [
 
 test('an old Node is rejected first', async () => {
   const pretend = "Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })";
-  const { code, stderr } = await undertone(['doctor'], {
+  const { code, stderr } = await undertoneProcess(['doctor'], {
     nodeArgs: ['--import', `data:text/javascript,${pretend}`],
   });
   assert.equal(code, 1);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FlakyServer } from '@undertone/testing/flaky-server';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { startServerProcess } from '@undertone/testing/server-process';
 import { output, start, temporaryFolder, undertone } from './support/undertone.ts';
 
@@ -91,7 +92,7 @@ test('a killed upload is found by the checksum of its file; another model starts
 });
 
 test('an upload to the real server that is killed three times sends every part that arrived only once', async (t) => {
-  const server = await startServerProcess({ SERVICE_WORKERS: '1' });
+  const server = await startServerProcess({ SERVICE_WORKERS: '1', SERVICE_MODELS_DIR: TEST_MODELS });
   t.after(() => server.stop());
   const folder = await temporaryFolder(t);
   const file = join(folder, 'talk.wav');

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import { DATABASE_FILE, SETTINGS } from '@undertone/server';
-import { ROOT, serve, temporaryFolder, undertone, VOICES } from './support/undertone.ts';
+import { ROOT, serve, temporaryFolder, undertone, undertoneProcess, VOICES } from './support/undertone.ts';
 
 const KEY = /\but_[0-9a-f]{12}_[\w-]{43}\b/;
 const OWN_KEY = 'a-key-of-my-own-0123';
@@ -109,7 +109,7 @@ test('serve --help shows every setting with its variable and its default', async
 });
 
 test('invalid settings are all named with exit code 2, and a flag overrides its variable', async () => {
-  const { code, stderr } = await undertone(['serve', '--port', 'http'], {
+  const { code, stderr } = await undertoneProcess(['serve', '--port', 'http'], {
     env: { SERVICE_PORT: '9000', SERVICE_WORKERS: '0' },
   });
   assert.equal(code, 2);
@@ -124,7 +124,7 @@ test('a port in use is named, with a way to choose another', async (t) => {
   t.after(() => other.close());
   const { port } = other.address() as { port: number };
   const dataDir = await temporaryFolder(t);
-  const { code, stderr } = await undertone(['serve', '--port', String(port), '--data-dir', dataDir]);
+  const { code, stderr } = await undertoneProcess(['serve', '--port', String(port), '--data-dir', dataDir]);
   assert.equal(code, 1);
   assert.equal(
     stderr,
@@ -136,7 +136,7 @@ test('a port in use is named, with a way to choose another', async (t) => {
 test('a data folder that is a file is named, with a way to choose another', async (t) => {
   const file = join(await temporaryFolder(t), 'file');
   await writeFile(file, '');
-  const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', file]);
+  const { code, stderr } = await undertoneProcess(['serve', '--port', '0', '--data-dir', file]);
   assert.equal(code, 1);
   assert.match(stderr, /^undertone: The data folder .*file is not a folder\..*--data-dir/);
 });
@@ -148,7 +148,7 @@ test('serve and keys name a damaged database, without a stack', async (t) => {
     ['serve', '--port', '0'],
     ['keys', 'create', 'laptop'],
   ]) {
-    const { code, stdout, stderr } = await undertone([...args, '--data-dir', dataDir]);
+    const { code, stdout, stderr } = await undertoneProcess([...args, '--data-dir', dataDir]);
     assert.deepEqual([code, stdout], [1, ''], stderr);
     assert.match(stderr, /^undertone: The data folder .* cannot be used: .*not a database/);
     assert.doesNotMatch(stderr, /\n\s+at /);
@@ -157,7 +157,7 @@ test('serve and keys name a damaged database, without a stack', async (t) => {
 
 test('a models folder without a catalogue is named', async (t) => {
   const folder = await temporaryFolder(t);
-  const { code, stderr } = await undertone([
+  const { code, stderr } = await undertoneProcess([
     'serve',
     '--port',
     '0',
@@ -172,7 +172,7 @@ test('a models folder without a catalogue is named', async (t) => {
 
 test('unknown weights are rejected with a list of the known ones', async (t) => {
   const dataDir = await temporaryFolder(t);
-  const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', dataDir], {
+  const { code, stderr } = await undertoneProcess(['serve', '--port', '0', '--data-dir', dataDir], {
     env: { SERVICE_WEIGHTS: 'best' },
   });
   assert.equal(code, 1);

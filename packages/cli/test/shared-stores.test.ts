@@ -12,7 +12,7 @@ let s3: S3Server;
 
 before(async () => {
   Object.assign(process.env, S3_CREDENTIALS);
-  [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.start()]);
+  [cluster, s3] = await Promise.all([PostgresCluster.shared(), S3Server.shared()]);
 });
 after(async () => {
   await s3?.remove();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FlakyServer } from '@undertone/testing/flaky-server';
 import { freePort } from '@undertone/testing/ready';
-import { COMMAND, output, start, temporaryFolder, undertone, VOICES } from './support/undertone.ts';
+import { COMMAND, output, SHIPPED, start, temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
 const OLD = 'file,request_id\nold.wav,1\n';
 const MODELS = JSON.stringify({ version: '1', weights: {}, models: [{ id: '4emotions' }] });
@@ -116,7 +116,8 @@ test('Ctrl-C during a folder keeps the rows so far, and --resume adds the others
   const count = 24;
   for (let i = 0; i < count; i++) await copyFile(join(VOICES, 'sad-1016.wav'), join(voices, `${i}.wav`));
   const args = ['classify', voices, '--output', rows];
-  const child = start(args);
+  // The shipped weights are slow enough to be stopped.
+  const child = start(args, { env: SHIPPED });
   const waiting = setInterval(() => {
     if (!existsSync(`${rows}.part`)) return;
     clearInterval(waiting);
@@ -129,7 +130,7 @@ test('Ctrl-C during a folder keeps the rows so far, and --resume adds the others
     `undertone: Stopped. The rows so far are in ${rows}.part. Continue with the same command and --resume.\n`,
   );
   assert.equal(await readFile(rows, 'utf8'), OLD);
-  const resumed = await undertone([...args, '--resume']);
+  const resumed = await undertone([...args, '--resume'], { env: SHIPPED });
   assert.equal(resumed.code, 0, resumed.stderr);
   assert.match(resumed.stdout, /^\d+ of \d+ files, \d+ done before\n/);
   const names = (await readFile(rows, 'utf8')).trimEnd().split('\n').slice(1);

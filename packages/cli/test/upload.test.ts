@@ -12,7 +12,7 @@ import { freePort } from '@undertone/testing/ready';
 import { oneSidedCall, talkWav } from '@undertone/testing/talk';
 import { silentWav } from '@undertone/testing/wav';
 import { Webhook } from 'standardwebhooks';
-import { output, type Serving, serve, start, undertone } from './support/undertone.ts';
+import { output, type Serving, serve, start, undertone, undertoneProcess } from './support/undertone.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const KEY = 'a-key-for-the-upload-tests';
@@ -37,7 +37,7 @@ describe('upload, result and delete', () => {
 
   test('upload --wait shows a progress bar, a row per segment, a strip and its legend', async () => {
     const nodeArgs = ['--import', TERMINAL];
-    const { code, stdout, stderr } = await undertone(['upload', talk, '--wait'], { env, nodeArgs });
+    const { code, stdout, stderr } = await undertoneProcess(['upload', talk, '--wait'], { env, nodeArgs });
     assert.equal(code, 0, stderr);
     assert.match(stderr, /Uploading +█+ 100 %/);
     assert.match(stderr, new RegExp(`Request ID: ${UUID.source.slice(1, -1)}\\n`));

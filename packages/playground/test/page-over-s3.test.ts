@@ -8,7 +8,7 @@ import { openPage, startBrowser } from './support/browser.ts';
 
 Object.assign(process.env, S3_CREDENTIALS);
 
-const s3 = await S3Server.start();
+const s3 = await S3Server.shared();
 after(() => s3.remove());
 const service = await testApp({
   SERVICE_S3_BUCKET: await s3.newBucket(),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir, testApp } from '@undertone/testing/app';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { encode, voiceAt } from '@undertone/testing/stream-audio';
 import { ConfigError, EmotionClient, RequestFailedError, type StreamPrediction } from '../src/index.ts';
@@ -90,7 +91,7 @@ test('a server restart: the stream reconnects, logs it and continues', async () 
 });
 
 test('a server killed in mid-stream: the stream reconnects and stays aligned to samples', async (t) => {
-  const server = new ServerProcess(await tempDir());
+  const server = new ServerProcess(await tempDir(), { SERVICE_MODELS_DIR: TEST_MODELS });
   t.after(() => server.end('SIGTERM'));
   await server.start();
   const warnings: string[] = [];

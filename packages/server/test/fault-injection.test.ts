@@ -1,20 +1,20 @@
 // Fault injection: each of these faults once stopped the whole service or lost data.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { Classifier, WorkerFailedError } from '@undertone/classifier';
 import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
 import { postFile, readProblem, sharedClassifier, type TestApp, testApp } from '@undertone/testing/app';
 import { AsynchClient, filesOf, putPart } from '@undertone/testing/asynch-client';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { problemOf } from '@undertone/testing/problem';
+import { MUST_MOUNT, mountSmallDisk } from '@undertone/testing/small-disk';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import { longWav, wav } from '@undertone/testing/wav';
 import { Authenticator } from '../src/http/authenticator.ts';
@@ -23,9 +23,16 @@ import { defaultLimits } from '../src/settings.ts';
 import type { KeyLookup } from '../src/stores/contracts.ts';
 import { StoreUnavailableError } from '../src/stores/errors.ts';
 
-const run = promisify(execFile);
 const file = wav({ seconds: 6, rate: 16_000 });
-const QUICK = { leaseMs: 400, renewEveryMs: 100, pollMs: 50, pauseMs: 50, stopMs: 500 };
+const QUICK = {
+  leaseMs: 400,
+  renewEveryMs: 100,
+  pollMs: 50,
+  pauseMs: 50,
+  stopMs: 500,
+  attemptDelaysMs: [20, 20],
+  postponeMs: 20,
+};
 
 // Started here, so that its threads do not belong to the first test.
 await sharedClassifier();
@@ -57,7 +64,7 @@ describe('while another program locks the database', () => {
     const done = await client.upload(file);
     service.services.worker.start();
     const result = await client.result(done);
-    const running = await client.upload(longWav(300));
+    const running = await client.upload(longWav(1_800));
     await untilState(service, running, 'processing');
     const other = lock(service);
 
@@ -84,7 +91,7 @@ describe('while another program locks the database', () => {
     await service.services.authenticator.recordLastUsed();
     other.exec('ROLLBACK');
 
-    assert.equal((await client.result(running)).emotions.length, 60);
+    assert.equal((await client.result(running)).emotions.length, 360);
     assert.equal((await client.complete(upload)).status, 200, 'what was acknowledged is still there');
     await client.result(upload.request_id);
     // The check runs at most once a second.
@@ -94,13 +101,13 @@ describe('while another program locks the database', () => {
   test('a recording that outlasts its lease is neither failed nor started twice', async () => {
     const service = await testApp({}, { workerTimes: QUICK, answerMs: SHORT_TIMEOUT_MS });
     const client = await AsynchClient.of(service);
-    const id = await client.upload(longWav(120));
+    const id = await client.upload(longWav(1_800));
     service.services.worker.start();
     await untilState(service, id, 'processing');
     const other = lock(service);
     await sleep(SHORT_TIMEOUT_MS);
     other.exec('ROLLBACK');
-    assert.equal((await client.result(id)).emotions.length, 24);
+    assert.equal((await client.result(id)).emotions.length, 360);
     const { body } = await service.app.inject({ url: PATHS.metrics });
     assert.match(body, /undertone_asynch_jobs_total\{outcome="completed"\} 1\n/);
   });
@@ -109,10 +116,10 @@ describe('while another program locks the database', () => {
 describe('while the data folder’s disk is full', () => {
   test('short recordings work, writes are 503 with the reason, nothing acknowledged is lost; then everything recovers', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'undertone-full-'));
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=700', 'tmpfs', dataDir]);
+    const disk = mountSmallDisk(dataDir, 8);
+    assert.ok(disk, MUST_MOUNT);
     after(async () => {
-      const mounts = await readFile('/proc/mounts', 'utf8');
-      if (mounts.includes(` ${dataDir} `)) await run('umount', ['-l', dataDir]);
+      disk.unmount();
       await rm(dataDir, { recursive: true, force: true });
     });
     const service = await testApp({}, { dataDir, workerTimes: QUICK });
@@ -121,8 +128,7 @@ describe('while the data folder’s disk is full', () => {
     const upload = await client.send(file, 2);
     const begun = (await (await client.initiate({})).json()) as InitiateResult;
     const stored = await filesOf(dataDir);
-    const ballast = join(dataDir, 'ballast');
-    await fill(ballast);
+    disk.fill();
 
     const { value: refused, ms } = await timed(() =>
       putPart(begun.presigned_urls[0]?.url ?? '', randomBytes(500_000)),
@@ -147,28 +153,13 @@ describe('while the data folder’s disk is full', () => {
     await service.services.authenticator.recordLastUsed();
     await service.sweep.run().catch((error) => assert.ok(error instanceof StoreUnavailableError));
 
-    await rm(ballast);
+    disk.empty();
     service.services.worker.start();
     assert.equal((await client.complete(upload)).status, 200);
     assert.equal((await client.result(upload.request_id)).emotions.length, 2);
     // The check runs at most once a second.
     while ((await fetch(url + PATHS.ready)).status !== 200) await sleep(50);
   });
-
-  async function fill(path: string): Promise<void> {
-    for (const size of [1 << 20, 64 << 10, 4 << 10]) {
-      for (;;) {
-        const full = await writeFile(path, Buffer.alloc(size), { flag: 'a' }).then(
-          () => false,
-          (error) => {
-            assert.equal(error.code, 'ENOSPC');
-            return true;
-          },
-        );
-        if (full) break;
-      }
-    }
-  }
 });
 
 describe('while the key store is unavailable', () => {
@@ -215,13 +206,13 @@ describe('while no inference thread is alive', () => {
     const threads: Worker[] = [];
     const remember = (worker: Worker) => void threads.push(worker);
     process.on('worker', remember);
-    const classifier = await Classifier.start({ workers: 1 });
+    const classifier = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1 });
     process.off('worker', remember);
     after(() => classifier.close());
     const service = await testApp({}, { classifier, workerTimes: QUICK });
     const client = await AsynchClient.of(service);
-    const expected = await classifier.classifyRecording(asSource(longWav(60)), { stepSeconds: 5 });
-    const id = await client.upload(longWav(60));
+    const expected = await classifier.classifyRecording(asSource(longWav(600)), { stepSeconds: 5 });
+    const id = await client.upload(longWav(600));
     service.services.worker.start();
     await untilState(service, id, 'processing');
     threads[0]?.postMessage({ kind: 'nonsense' }); // a message it does not know ends a thread with an error

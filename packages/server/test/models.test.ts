@@ -3,19 +3,20 @@ import assert from 'node:assert/strict';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Classifier, DEFAULT_MODELS_DIR, ModelFilesError } from '@undertone/classifier';
+import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { API_KEY_HEADER, type ModelList, PATHS } from '@undertone/contract';
 import { postFile, readProblem, tempDir, testApp } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { problemOf } from '@undertone/testing/problem';
 import { wav } from '@undertone/testing/wav';
 
 async function ownModels(change: (catalog: { models: { id: string; emotions: string[] }[] }) => void) {
   const modelsDir = await tempDir();
-  const catalog = JSON.parse(await readFile(join(DEFAULT_MODELS_DIR, 'catalog.json'), 'utf8'));
+  const catalog = JSON.parse(await readFile(join(TEST_MODELS, 'catalog.json'), 'utf8'));
   catalog.weights = { mine: { ...catalog.weights.research, file: 'mine.onnx' } };
   change(catalog);
-  await symlink(join(DEFAULT_MODELS_DIR, 'research.onnx'), join(modelsDir, 'mine.onnx'));
+  await symlink(join(TEST_MODELS, 'research.onnx'), join(modelsDir, 'mine.onnx'));
   await writeFile(join(modelsDir, 'catalog.json'), JSON.stringify(catalog));
   return modelsDir;
 }

@@ -11,6 +11,7 @@ import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract'
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
 import { FORM_TYPE, fileForm } from '@undertone/testing/form';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { head, RawClient } from '@undertone/testing/socket';
 import { longWav, wav } from '@undertone/testing/wav';
 import { openStores } from '../src/index.ts';
@@ -28,7 +29,7 @@ interface Started {
 function start(env: Record<string, string>): Started {
   const { SERVICE_API_KEY: _key, ...clean } = process.env;
   const child = spawn(process.execPath, [MAIN], {
-    env: { ...clean, SERVICE_PORT: '0', SERVICE_WORKERS: '1', ...env },
+    env: { ...clean, SERVICE_PORT: '0', SERVICE_WORKERS: '1', SERVICE_MODELS_DIR: TEST_MODELS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   after(() => child.kill('SIGKILL'));

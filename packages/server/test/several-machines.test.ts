@@ -1,4 +1,5 @@
-// Two API processes and two workers over one PostgreSQL and one S3, all real; any of them may be killed at any time.
+// Two API processes and two workers over one PostgreSQL and one S3, all real, with the shipped weights; any of them may be killed
+// at any time.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +22,7 @@ describe('several machines', () => {
 
   before(async () => {
     Object.assign(process.env, S3_CREDENTIALS);
-    [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.start()]);
+    [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.shared()]);
     databaseUrl = await cluster.newDatabase();
     const env = {
       SERVICE_DATABASE_URL: databaseUrl,

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Classifier } from '@undertone/classifier';
+import { Classifier, DEFAULT_MODELS_DIR } from '@undertone/classifier';
 import { API_KEY_HEADER, ERRORS, type ErrorCode, PATHS, type Problem } from '@undertone/contract';
 import { Problem as ProblemSchema } from '@undertone/contract/schemas';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
@@ -20,6 +20,7 @@ import {
 import { Metrics } from '../../server/src/operators/metrics.ts';
 import type { Sweep } from '../../server/src/recordings/sweep.ts';
 import { FORM_TYPE, fileForm } from './form.ts';
+import { TEST_MODELS } from './paths.ts';
 import { LONG_TIMEOUT_MS } from './timeouts.ts';
 
 export interface TestApp {
@@ -51,15 +52,32 @@ export function describeEmbedded(name: string, suite: () => void): void {
   if (otherStores === undefined) describe(name, suite);
 }
 
-let classifier: Promise<Classifier> | undefined;
+const classifiers = new Map<string, Promise<Classifier>>();
 
-/** The real model with one thread, shared by a test file. Without ffmpeg, as on a machine that has none. */
-export function sharedClassifier(): Promise<Classifier> {
-  classifier ??= Classifier.start({ workers: 1, ffmpegPath: null });
-  return classifier;
+function shared(modelsDir: string): Promise<Classifier> {
+  const started = classifiers.get(modelsDir) ?? Classifier.start({ modelsDir, workers: 1, ffmpegPath: null });
+  classifiers.set(modelsDir, started);
+  return started;
 }
 
-after(async () => (await classifier)?.close());
+/**
+ * The test models on one thread, shared by a test file. Without ffmpeg, as on a machine that has none.
+ *
+ * `async`, so that every caller awaits a promise of its own: `after` belongs to the test that made the promise awaited last, and
+ * hooks added to a test that is over never run.
+ */
+export async function sharedClassifier(): Promise<Classifier> {
+  return shared(TEST_MODELS);
+}
+
+/** The same with the shipped models, for tests that are about the model. */
+export async function shippedClassifier(): Promise<Classifier> {
+  return shared(DEFAULT_MODELS_DIR);
+}
+
+after(async () => {
+  for (const classifier of classifiers.values()) await (await classifier).close();
+});
 
 export async function tempDir(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'undertone-test-'));

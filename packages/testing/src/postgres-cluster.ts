@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,41 +9,53 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { dieWithParent } from './die-with-parent.ts';
 
+/** Set by global-setup.ts for all test files: the folder of a running cluster. */
+const SHARED = 'UNDERTONE_TEST_POSTGRES';
+
 /** A real PostgreSQL in a temporary folder, with a socket there. `remove` deletes everything. */
 export class PostgresCluster {
   readonly #folder: string;
   readonly #user: User;
   #server: ChildProcess | undefined;
-  #databases = 0;
 
   private constructor(folder: string, user: User) {
     this.#folder = folder;
     this.#user = user;
   }
 
+  /** The cluster of the whole test run, whose `remove` does nothing; a new one if only some test files are run. */
+  static async shared(): Promise<PostgresCluster> {
+    const folder = process.env[SHARED];
+    return folder === undefined ? PostgresCluster.start() : new PostgresCluster(folder, {});
+  }
+
+  /** Makes this the cluster that `shared` returns in child processes. */
+  share(): void {
+    process.env[SHARED] = this.#folder;
+  }
+
   static async start(): Promise<PostgresCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'undertone-postgres-'));
-    const user = unprivilegedUser();
+    const user = ordinaryUser();
     if (user.uid !== undefined) chownSync(folder, user.uid, user.gid ?? user.uid);
     const cluster = new PostgresCluster(folder, user);
     process.once('exit', cluster.#removeAtExit);
     const flags = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'];
-    execFileSync(program('initdb'), ['-D', join(folder, 'data'), ...flags], {
-      ...user,
-      cwd: folder,
-      stdio: 'pipe',
-    });
+    const [command, args] = asUser(user, [program('initdb'), ['-D', join(folder, 'data'), ...flags]]);
+    execFileSync(command, args, { uid: user.uid, gid: user.gid, cwd: folder, stdio: 'pipe' });
     await cluster.startServer();
     return cluster;
   }
 
   async startServer(): Promise<void> {
     // No TCP and no fsync: power failures are not tested here.
-    const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=100'];
+    const flags = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=200'];
     const where = ['-D', join(this.#folder, 'data'), '-k', this.#folder];
-    const [command, args] = dieWithParent(program('postgres'), [...where, ...flags]);
+    const [command, args] = asUser(this.#user, dieWithParent(program('postgres'), [...where, ...flags]));
+    const { uid, gid } = this.#user;
     const server = spawn(command, args, {
-      ...this.#user,
+      uid,
+      gid,
       cwd: this.#folder,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -68,7 +81,7 @@ export class PostgresCluster {
 
   /** Creates an empty database and returns its URL. */
   async newDatabase(): Promise<string> {
-    const name = `test_${++this.#databases}`;
+    const name = `test_${randomBytes(6).toString('hex')}`;
     await this.query(`CREATE DATABASE ${name}`);
     return this.#url(name);
   }
@@ -90,6 +103,7 @@ export class PostgresCluster {
   };
 
   async remove(): Promise<void> {
+    if (this.#server === undefined) return; // shared
     process.off('exit', this.#removeAtExit);
     await this.stopServer();
     await rm(this.#folder, { recursive: true, force: true });
@@ -110,15 +124,27 @@ export class PostgresCluster {
 interface User {
   readonly uid?: number;
   readonly gid?: number;
+  /** A command that runs another one as this user. */
+  readonly prefix?: readonly string[];
 }
 
 /** PostgreSQL refuses to run as root. */
-function unprivilegedUser(): User {
+function ordinaryUser(): User {
   if (process.getuid?.() !== 0) return {};
+  // In a user namespace where root is the only user, one more namespace gives the same user another number.
+  const map = '/proc/self/uid_map';
+  if (existsSync(map) && !readFileSync(map, 'utf8').includes('4294967295')) {
+    return { prefix: ['unshare', '--user', '--map-user=1000', '--map-group=1000'] };
+  }
   const users = readFileSync('/etc/passwd', 'utf8');
   const [, uid, gid] =
     /^postgres:[^:]*:(\d+):(\d+):/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(users) ?? [];
   return { uid: Number(uid), gid: Number(gid) };
+}
+
+function asUser({ prefix = [] }: User, [program, args]: [string, string[]]): [string, string[]] {
+  const [command = program, ...rest] = [...prefix, program, ...args];
+  return [command, rest];
 }
 
 /** Debian installs the programs of each version in a separate folder that is not in the PATH. */

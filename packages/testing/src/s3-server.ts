@@ -19,16 +19,29 @@ export const S3_CREDENTIALS = {
   AWS_SECRET_ACCESS_KEY: 'a-secret-of-no-value',
 };
 
+/** Set by global-setup.ts for all test files: the address of a running server. */
+const SHARED = 'UNDERTONE_TEST_S3';
+
 /** A real S3 (SeaweedFS) in a temporary folder. `remove` deletes everything. */
 export class S3Server {
   readonly endpoint: string;
-  readonly #folder: string;
-  readonly #child: ChildProcess;
+  /** Undefined for a shared server, which another process owns. */
+  readonly #own: { readonly folder: string; readonly child: ChildProcess } | undefined;
 
-  private constructor(endpoint: string, folder: string, child: ChildProcess) {
+  private constructor(endpoint: string, own?: { folder: string; child: ChildProcess }) {
     this.endpoint = endpoint;
-    this.#folder = folder;
-    this.#child = child;
+    this.#own = own;
+  }
+
+  /** The server of the whole test run, whose `remove` does nothing; a new one if only some test files are run. */
+  static async shared(): Promise<S3Server> {
+    const endpoint = process.env[SHARED];
+    return endpoint === undefined ? S3Server.start() : new S3Server(endpoint);
+  }
+
+  /** Makes this the server that `shared` returns in child processes. */
+  share(): void {
+    process.env[SHARED] = this.endpoint;
   }
 
   static async start(): Promise<S3Server> {
@@ -48,7 +61,7 @@ export class S3Server {
     const flags = [
       ...names.map((name, i) => `-${name}=${ports[i]}`),
       ...['-s3.port.iceberg=0', '-s3.port.lance=0', `-s3.config=${config}`, `-dir=${join(folder, 'data')}`],
-      ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=50'],
+      ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=500'],
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
     ];
     const weed = existsSync(WEED) ? WEED : 'weed';
@@ -66,7 +79,7 @@ export class S3Server {
     child.on('error', (error) => {
       log += error.message;
     });
-    const server = new S3Server(`http://127.0.0.1:${ports[names.indexOf('s3.port')]}`, folder, child);
+    const server = new S3Server(`http://127.0.0.1:${ports[names.indexOf('s3.port')]}`, { folder, child });
     process.once('exit', server.#removeAtExit);
     for (;;) {
       if (await server.#answers()) return server;
@@ -103,18 +116,20 @@ export class S3Server {
 
   /** In case a test fails before it calls `remove`. */
   readonly #removeAtExit = () => {
-    this.#child.kill('SIGKILL');
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#own?.child.kill('SIGKILL');
+    if (this.#own) rmSync(this.#own.folder, { recursive: true, force: true });
   };
 
   async remove(): Promise<void> {
+    if (this.#own === undefined) return; // shared
+    const { folder, child } = this.#own;
     process.off('exit', this.#removeAtExit);
-    if (this.#child.exitCode === null) {
-      const exit = once(this.#child, 'exit');
-      this.#child.kill('SIGKILL'); // a graceful stop is slow
+    if (child.exitCode === null) {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL'); // a graceful stop is slow
       await exit;
     }
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 
   async #answers(): Promise<boolean> {

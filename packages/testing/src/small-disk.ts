@@ -10,6 +10,9 @@ export interface SmallDisk {
   unmount(): void;
 }
 
+export const MUST_MOUNT =
+  'this test mounts a small disk: run it as root, or with `unshare --user --map-root-user --mount`';
+
 /** Null where this process may not mount one. */
 export function mountSmallDisk(folder: string, megabytes = 2): SmallDisk | null {
   const mount = (...args: string[]) => execFileSync('mount', args, { stdio: 'pipe' });
@@ -24,7 +27,7 @@ export function mountSmallDisk(folder: string, megabytes = 2): SmallDisk | null 
       for (const size of [1 << 20, 64 << 10, 4 << 10]) while (append(ballast, size));
     },
     empty: () => rmSync(ballast),
-    protect: (on) => mount('-o', `remount,${on ? 'ro' : 'rw'}`, folder),
+    protect: (on) => mount('-o', `remount,bind,${on ? 'ro' : 'rw'}`, folder),
     unmount: () => execFileSync('umount', ['-l', folder]),
   };
 }

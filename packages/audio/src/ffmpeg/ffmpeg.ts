@@ -19,8 +19,8 @@ const EMPTY: NodeJS.ProcessEnv = SystemRoot === undefined ? {} : { SystemRoot };
 export interface FfmpegOptions {
   /** Null for no ffmpeg. Default: looked up on the PATH for each recording. */
   readonly path?: string | null | undefined;
-  /** Concurrent processes for short clips. Default: one per core. */
-  readonly clipProcesses?: number;
+  /** Default: one per core. */
+  readonly slots?: Slots;
   readonly stallMs?: number;
   readonly spawn?: typeof spawn;
   /** Default: the strictest that works. */
@@ -36,7 +36,7 @@ export class Ffmpeg {
 
   constructor(options: FfmpegOptions = {}) {
     this.#options = options;
-    this.#slots = new Slots(Math.max(2, options.clipProcesses ?? availableParallelism()));
+    this.#slots = options.slots ?? new Slots(availableParallelism());
   }
 
   /** Its path, or null if there is none. */

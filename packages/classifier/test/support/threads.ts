@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { Classifier, type ClassifierOptions } from '../../src/index.ts';
 
 // Node emits an event for every new worker: gives the tests access to the real threads.
@@ -13,7 +14,7 @@ after(() => process.off('worker', remember));
 /** A classifier that is closed after the test, and its threads including replacements. */
 export async function start(t: TestContext, options: ClassifierOptions) {
   const first = workers.length;
-  const classifier = await Classifier.start(options);
+  const classifier = await Classifier.start({ modelsDir: TEST_MODELS, ...options });
   t.after(() => classifier.close());
   return { classifier, threads: () => workers.slice(first) };
 }

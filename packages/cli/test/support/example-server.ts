@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, isReady } from '@undertone/testing/ready';
 import { ROOT } from './undertone.ts';
-
-/** make's stamp file for a finished `npm install`. */
-const INSTALLED = 'node_modules/.installed';
 
 export interface ExampleServer {
   readonly port: number;
@@ -16,18 +11,21 @@ export interface ExampleServer {
   stop(): Promise<void>;
 }
 
-/**
- * A separate data folder and none of the developer's own settings. make must not run `npm install`: other tests use the
- * same node_modules at the same time.
- */
+/** A separate data folder and none of the developer's own settings. */
 export function exampleEnvironment(dataDir: string): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
-  return { PATH, HOME, SERVICE_DATA_DIR: dataDir, MAKEFLAGS: `--old-file=${INSTALLED}` };
+  return { PATH, HOME, SERVICE_DATA_DIR: dataDir };
+}
+
+/** make must not run `npm ci`: other tests use the same node_modules at the same time. */
+function assertInstalled(): void {
+  const { status } = spawnSync('make', ['--question', 'node_modules/.installed'], { cwd: ROOT });
+  assert.equal(status, 0, 'run `make install` first');
 }
 
 /** Runs a command that starts the server, on a free port, until the server is ready. */
 export async function startExample(command: string, dataDir: string): Promise<ExampleServer> {
-  assert.ok(existsSync(join(ROOT, INSTALLED)), 'run `make install` first');
+  assertInstalled();
   const port = await freePort();
   const env = { ...exampleEnvironment(dataDir), SERVICE_PORT: String(port) };
   // A port in the command itself would clash with other tests.

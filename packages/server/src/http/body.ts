@@ -182,5 +182,5 @@ function drainUnreadBody(request: IncomingMessage, response: ServerResponse): vo
       if (!done) request.destroy();
       else if (wantsClose) socket.end();
     }
-  }, 50);
+  }, 50).unref(); // the socket, not the timer, keeps a process running
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { DEFAULT_MODEL, type DiscreteResult, MODELS } from '@undertone/contract';
-import { postFile, testApp } from '@undertone/testing/app';
+import { postFile, shippedClassifier, testApp } from '@undertone/testing/app';
 import { type Encoding, writeWav } from '@undertone/testing/wav';
 
 const VOICES = new URL('../../../../examples/voices/', import.meta.url);
@@ -14,7 +14,7 @@ const ENCODINGS: Encoding[] = ['pcm16', 'pcm24', 'pcm32', 'float32'];
 const FORMATS = ENCODINGS.flatMap((encoding) => [1, 2].map((channels) => ({ encoding, channels })));
 
 const names = (await readdir(VOICES)).filter((name) => name.endsWith('.wav')).sort();
-const app = await testApp();
+const app = await testApp({}, { classifier: await shippedClassifier() });
 
 async function classify(file: Buffer): Promise<DiscreteResult> {
   const response = await postFile(app, file);

@@ -5,6 +5,7 @@ import { Classifier } from '@undertone/classifier';
 import { API_KEY_HEADER, ERROR_CODES, type ErrorCode, PATHS } from '@undertone/contract';
 import { postFile, postJson, readProblem as read, testApp } from '@undertone/testing/app';
 import { FORM_TYPE, fileForm, form } from '@undertone/testing/form';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { head, RawClient } from '@undertone/testing/socket';
 import { samplesOf, wav, wavHeader } from '@undertone/testing/wav';
 
@@ -289,8 +290,15 @@ test('no memory for another body: 503 before it is read, until some is free', as
   fifth.destroy();
 });
 
+test('reading the rest of a refused body keeps no process running', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  readProblem(await postFile(service, wav(), { headers: { [API_KEY_HEADER]: 'wrong' } }), 'invalid_api_key');
+  assert.ok(timers() <= before);
+});
+
 test('a full inference queue: 503', async () => {
-  const classifier = await Classifier.start({ workers: 1, queueLimit: 1 });
+  const classifier = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1, queueLimit: 1 });
   after(() => classifier.close());
   const busy = await testApp({}, { classifier });
   const answers = await Promise.all(Array.from({ length: 12 }, () => postFile(busy, wav())));

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
-import { postFile, readProblem, sharedClassifier, testApp } from '@undertone/testing/app';
+import { postFile, readProblem, sharedClassifier, shippedClassifier, testApp } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
 import { StreamClient } from '@undertone/testing/stream-client';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
@@ -63,10 +63,9 @@ describe('readiness', () => {
 });
 
 test('the list of models has their emotions, accuracy and licence', async () => {
-  const response = await service.app.inject({
-    url: PATHS.models,
-    headers: { [API_KEY_HEADER]: service.key },
-  });
+  const classifier = await shippedClassifier();
+  const { app, key } = await testApp({}, { classifier });
+  const response = await app.inject({ url: PATHS.models, headers: { [API_KEY_HEADER]: key } });
   assert.equal(response.statusCode, 200);
   const list = response.json() as ModelList;
   assert.ok(Value.Check(ModelListSchema, list), response.body);
@@ -75,7 +74,7 @@ test('the list of models has their emotions, accuracy and licence', async () => 
     list.models.filter((model) => model.default).map(({ id }) => id),
     ['4emotions'],
   );
-  const { weights } = await sharedClassifier();
+  const { weights } = classifier;
   assert.equal(list.weights.id, 'research');
   assert.equal(list.weights.licence, weights.licence);
   assert.equal(list.weights.commercial_use, weights.commercial_use);

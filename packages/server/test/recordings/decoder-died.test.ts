@@ -8,6 +8,7 @@ import { Classifier } from '@undertone/classifier';
 import { tempDir, testApp } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
 import { killDecoders } from '@undertone/testing/kill-decoders';
+import { TEST_MODELS } from '@undertone/testing/paths';
 
 const QUICK = { pollMs: 20, pauseMs: 20, renewEveryMs: 50, attemptDelaysMs: [20, 20] };
 
@@ -15,7 +16,7 @@ describe('when ffmpeg dies', () => {
   const SECONDS = 60;
 
   async function start() {
-    const classifier = await Classifier.start({ workers: 1 });
+    const classifier = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1 });
     after(() => classifier.close());
     const service = await testApp({}, { classifier, workerTimes: QUICK });
     service.services.worker.start();

@@ -6,7 +6,7 @@ import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 
 Object.assign(process.env, S3_CREDENTIALS);
-const [cluster, s3] = await Promise.all([PostgresCluster.start(), S3Server.start()]);
+const [cluster, s3] = await Promise.all([PostgresCluster.shared(), S3Server.shared()]);
 const SERVICE_S3_BUCKET = await s3.newBucket();
 let apps = 0;
 runOver(async () => ({

@@ -11,12 +11,13 @@ import { Classifier } from '@undertone/classifier';
 import { formatTimestamp, MODELS, type ModelId, PATHS } from '@undertone/contract';
 import { tempDir, testApp, testEmbedded } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { problemOf } from '@undertone/testing/problem';
 import { longWav, wav, wavHeader } from '@undertone/testing/wav';
 import { toResult } from '../../src/index.ts';
 
 const ffmpegPath = await findFfmpeg();
-const classifier = await Classifier.start({ workers: 1 });
+const classifier = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1 });
 after(() => classifier.close());
 const service = await testApp({}, { classifier, workerTimes: { renewEveryMs: 100 } });
 const client = await AsynchClient.of(service);
@@ -235,7 +236,7 @@ describe('during processing', () => {
 });
 
 testEmbedded('with a full inference queue a recording waits instead of failing', async () => {
-  const narrow = await Classifier.start({ workers: 1, queueLimit: 1 });
+  const narrow = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1, queueLimit: 1 });
   after(() => narrow.close());
   const busy = await testApp({ SERVICE_ASYNCH_JOBS: '3' }, { classifier: narrow });
   busy.services.worker.start();

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '@undertone/testing/eventually';
-import { mountSmallDisk } from '@undertone/testing/small-disk';
+import { MUST_MOUNT, mountSmallDisk } from '@undertone/testing/small-disk';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
 import type { SqlStores } from '../../src/stores/contracts.ts';
 import { StoreUnavailableError } from '../../src/stores/errors.ts';
@@ -92,7 +92,7 @@ for (const [name, open] of [
     test('on a full disk, answers reads, rejects writes, then recovers', async () => {
       const dataDir = await tempDir();
       const disk = mountSmallDisk(dataDir);
-      assert.ok(disk, 'run the tests as root: this one mounts a small disk');
+      assert.ok(disk, MUST_MOUNT);
       const stores = await open(dataDir);
       try {
         const { requests, keys } = stores;
@@ -140,7 +140,7 @@ test('a bug is not reported as an unavailable store, and keeps its name and mess
 test('a read-only folder is rejected at start with a clear reason', async () => {
   const dataDir = await tempDir();
   const disk = mountSmallDisk(dataDir);
-  assert.ok(disk, 'run the tests as root: this one mounts a small disk');
+  assert.ok(disk, MUST_MOUNT);
   try {
     disk.protect(true);
     for (const open of [openSqliteStores, openThreadedStores]) {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { mountSmallDisk } from '@undertone/testing/small-disk';
+import { MUST_MOUNT, mountSmallDisk } from '@undertone/testing/small-disk';
 import { StoreUnavailableError } from '../../src/stores/errors.ts';
 import { FileBlobStore } from '../../src/stores/files/blobs.ts';
 import { Secrets } from '../../src/stores/signing.ts';
@@ -53,7 +53,7 @@ test('only the owner of the process can read recordings', async () => {
 test('a full or read-only disk is reported clearly, leaves no partial blob, and the store recovers', async () => {
   const dataDir = await tempDir();
   const disk = mountSmallDisk(dataDir);
-  assert.ok(disk, 'run the tests as root: this one mounts a small disk');
+  assert.ok(disk, MUST_MOUNT);
   try {
     const store = new FileBlobStore(join(dataDir, 'uploads'), await Secrets.open(dataDir));
     const kept = randomBytes(10_000);

@@ -16,7 +16,7 @@ Object.assign(process.env, S3_CREDENTIALS);
 
 let server: S3Server;
 before(async () => {
-  server = await S3Server.start();
+  server = await S3Server.shared();
 });
 after(() => server.remove());
 

@@ -5,14 +5,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { tempDir, testApp } from '@undertone/testing/app';
+import { shippedClassifier, tempDir, testApp } from '@undertone/testing/app';
 import { blocksOf, readDocument } from '@undertone/testing/documents';
 import { ROOT } from '@undertone/testing/paths';
 import { cut, encode, voiceAt } from '@undertone/testing/stream-audio';
 import { WebSocket } from 'ws';
 
 const README = 'examples/telephone/README.md';
-const service = await testApp({ SERVICE_WEBHOOK_PRIVATE: 'true' });
+const service = await testApp({ SERVICE_WEBHOOK_PRIVATE: 'true' }, { classifier: await shippedClassifier() });
 const { url } = await service.listen();
 service.services.worker.start();
 service.services.webhooks.start();
