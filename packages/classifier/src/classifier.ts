@@ -8,6 +8,7 @@ import {
   MODEL_SAMPLE_RATE,
   type PcmBlock,
   type RecordingSource,
+  Slots,
 } from '@undertone/audio';
 import {
   type Catalog,
@@ -64,7 +65,7 @@ export class Classifier {
     const weights = pickWeights(catalog, name);
     const modelPath = await verifyWeights(modelsDir, weights);
     const thread = { modelPath, models: catalog.models };
-    const ffmpeg = new Ffmpeg({ path: options.ffmpegPath, slots: new Slots(threads) });
+    const ffmpeg = new Ffmpeg({ path: options.ffmpegPath, slots: new Slots(Math.max(2, threads)) });
     // Runs beside the start of the threads, so that the first recording does not wait for it.
     const confined = ffmpeg.confinement();
     const queue = await TaskQueue.start({ threads, queueLimit, thread }).catch((cause: Error) => {

@@ -36,7 +36,7 @@ export class Ffmpeg {
 
   constructor(options: FfmpegOptions = {}) {
     this.#options = options;
-    this.#slots = options.slots ?? new Slots(availableParallelism());
+    this.#slots = options.slots ?? new Slots(Math.max(2, availableParallelism()));
   }
 
   /** Its path, or null if there is none. */

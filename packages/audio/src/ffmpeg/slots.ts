@@ -14,7 +14,7 @@ export class Slots {
   #running = 0;
 
   constructor(total: number) {
-    this.#total = Math.max(2, total);
+    this.#total = total;
   }
 
   /** Waits for a slot. Returns the function that frees it. */

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_HEADER, MODELS, type ModelList, PATHS } from '@undertone/contract';
 import { ModelList as ModelListSchema } from '@undertone/contract/schemas';
-import { postFile, readProblem, sharedClassifier, shippedClassifier, testApp } from '@undertone/testing/app';
+import { postFile, readProblem, shippedClassifier, testApp } from '@undertone/testing/app';
 import { AsynchClient } from '@undertone/testing/asynch-client';
 import { StreamClient } from '@undertone/testing/stream-client';
 import { SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
