@@ -10,6 +10,7 @@ import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
+import { StoreHealth } from './operators/store-health.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
@@ -46,6 +47,8 @@ export interface Dependencies {
   readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
+  /** How often readiness may write to the stores. */
+  readonly storeCheckMs?: number;
   readonly now?: () => number;
 }
 
@@ -55,6 +58,14 @@ export function composeServices(dependencies: Dependencies): { services: Service
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchRequests(() => requests.countByState());
+  const storeHealth = new StoreHealth({
+    requests,
+    blobs,
+    keys,
+    logger,
+    writeEveryMs: dependencies.storeCheckMs,
+  });
+  metrics.watchStores(storeHealth.states);
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
@@ -109,6 +120,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     metrics,
     classifier,
+    storeHealth,
     admission: new Admission({
       ...ADMISSION_LIMITS,
       ...dependencies.admissionLimits,

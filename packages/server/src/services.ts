@@ -6,6 +6,7 @@ import type { Authenticator } from './http/authenticator.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { ConnectionLimits } from './http/connections.ts';
 import type { Metrics } from './operators/metrics.ts';
+import type { StoreHealth } from './operators/store-health.ts';
 import type { Uploads } from './recordings/uploads.ts';
 import type { RecordingWorker } from './recordings/worker.ts';
 import type { Settings } from './settings.ts';
@@ -26,6 +27,7 @@ export interface Services {
   readonly logger: FastifyBaseLogger;
   readonly metrics: Metrics;
   readonly classifier: Classifier;
+  readonly storeHealth: StoreHealth;
   readonly admission: Admission;
   readonly authenticator: Authenticator;
   readonly tokens: Tokens;

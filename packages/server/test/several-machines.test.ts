@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATHS } from '@undertone/contract';
+import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
+import { FORM_TYPE, fileForm } from '@undertone/testing/form';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
-import { longWav } from '@undertone/testing/wav';
+import { longWav, wav } from '@undertone/testing/wav';
 
 describe('several machines', () => {
   let cluster: PostgresCluster;
@@ -104,7 +105,11 @@ describe('several machines', () => {
     const away = await client.prediction(ids[0] as string);
     assert.equal(away.status, 503);
     assert.ok(away.headers.get('retry-after'));
-    assert.equal((await fetch(apis[1].url + PATHS.ready)).status, 503);
+    const { url, key } = apis[1];
+    const ready = await fetch(url + PATHS.ready);
+    assert.equal(ready.status, 200, 'short recordings are still answered');
+    const short = { method: 'POST', headers: { [API_KEY_HEADER]: key, 'content-type': FORM_TYPE } };
+    assert.equal((await fetch(url + PATHS.discrete, { ...short, body: fileForm(wav()) })).status, 200);
     await cluster.startServer();
     await apis[0].end('SIGKILL');
     // Takes two seconds on an idle machine.

@@ -58,6 +58,11 @@ export class Authenticator {
     return this.#cached(`id ${id}`, async () => this.#callerOf(await this.#keys.lookUpId(id), null));
   }
 
+  /** True if some key would be accepted while the store is unavailable. */
+  get knowsCallers(): boolean {
+    return [...this.#cache.values()].some(({ caller }) => caller !== null);
+  }
+
   async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
     const cached = this.#cache.get(name);
     if (cached !== undefined && this.#now() - cached.lookedUpAt < FRESH_MS) return this.#used(cached.caller);

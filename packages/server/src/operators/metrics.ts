@@ -106,6 +106,14 @@ export class Metrics {
     this.#gauge('undertone_streams_open', 'Open streams', open);
   }
 
+  watchStores(states: () => Promise<Readonly<Record<string, string | null>>>): void {
+    this.#gaugeByLabel('undertone_store_up', '1 if the store can be written, 0 if not', 'store', async () =>
+      Object.fromEntries(
+        Object.entries(await states()).map(([store, reason]) => [store, reason === null ? 1 : 0]),
+      ),
+    );
+  }
+
   watchRequests(countByState: () => Promise<Partial<Record<RequestState, number>>>): void {
     this.#gaugeByLabel(
       'undertone_asynch_requests',

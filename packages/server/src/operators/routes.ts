@@ -3,6 +3,7 @@ import { DEFAULT_MODEL, type ModelId, type ModelInfo, type ModelList, PATHS } fr
 import { retryLater } from '../problems.ts';
 import type { Services } from '../services.ts';
 import { HEALTH_OPERATION, METRICS_OPERATION, MODELS_OPERATION, READY_OPERATION } from './describe.ts';
+import type { StoreStates } from './store-health.ts';
 
 /** Health, readiness, metrics and the list of models. */
 export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
@@ -17,15 +18,12 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
 
 /** What only operators may see: on a port of its own if there is one. */
 export const operatorRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { metrics } = services;
-  const checkStores = atMostEvery(STORE_CHECK_MS, async () => {
-    await services.requests.checkWritable();
-    await services.blobs.checkWritable();
-  });
+  const { metrics, storeHealth } = services;
   app.get(PATHS.ready, READY_OPERATION, async () => {
     requireRunning(services);
-    await checkStores();
-    return { status: 'ready' };
+    const states = await storeHealth.states();
+    if (states.database !== null) await requireKeyLookups(services, states.database);
+    return { status: 'ready', stores: describeStores(states) };
   });
 
   app.get(PATHS.metrics, METRICS_OPERATION, async (request, reply) => {
@@ -41,17 +39,16 @@ function requireRunning({ classifier, stopping }: Services): void {
   if (classifier.stats().alive === 0) throw retryLater('overloaded', 'No inference thread is running.', 1);
 }
 
-/** The check writes to the stores, and anybody may ask. */
-const STORE_CHECK_MS = 1_000;
+/** Without the database, only callers whose keys are cached can be answered. Workers have no callers. */
+async function requireKeyLookups(services: Services, reason: string): Promise<void> {
+  const { settings, authenticator, storeHealth } = services;
+  if (settings.role === 'worker' || authenticator.knowsCallers || (await storeHealth.canLookUpKeys())) return;
+  throw retryLater('overloaded', `No key can be checked: ${reason}.`, 5);
+}
 
-/** All callers share one run and its outcome. An unavailable store rejects with its reason, the detail of the 503. */
-function atMostEvery(everyMs: number, check: () => Promise<void>): () => Promise<void> {
-  let latest: { at: number; outcome: Promise<void> } | undefined;
-  return () => {
-    const now = performance.now();
-    if (latest === undefined || now - latest.at >= everyMs) latest = { at: now, outcome: check() };
-    return latest.outcome;
-  };
+function describeStores({ database, recordings }: StoreStates) {
+  const describe = (reason: string | null) => (reason === null ? { up: true } : { up: false, reason });
+  return { database: describe(database), recordings: describe(recordings) };
 }
 
 function listModels({ classifier }: Services): ModelList {
