@@ -6,6 +6,7 @@ import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp, buildOperationsApp } from './app.ts';
+import { openWhenAvailable } from './await-stores.ts';
 import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
@@ -149,6 +150,8 @@ export interface RunningServer {
   readonly url: string;
   /** The key that this start created because there was none. It is not available again. */
   readonly firstKey: string | null;
+  /** Nobody got to see it: revokes it, so that the next start creates another. */
+  discardFirstKey(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -162,18 +165,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   requireSharedRecordings(settings);
   // Closed in reverse order if the start fails.
   await using opened = new AsyncDisposableStack();
-  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
-  const stores = await openStores(settings, { kind: 'thread', onThreadError });
+  const stores = await openServerStores(settings, logger);
   opened.defer(() => stores.close());
-  if (settings.databaseUrl && !settings.s3Bucket) {
-    const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
-    opened.defer(
-      await lockForOneProcess(settings.databaseUrl, (err) => {
-        logger.fatal({ err }, 'stopping');
-        process.kill(process.pid, 'SIGTERM');
-      }),
-    );
-  }
   const classifier = await Classifier.start({
     weights: settings.weights,
     queueLimit: settings.queueLimit,
@@ -210,7 +203,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   }
   sweep.start();
 
-  const firstKey = (await needsKey(settings, stores)) ? (await stores.keys.create('first start')).key : null;
+  const first = (await needsKey(settings, stores)) ? await stores.keys.create('first start') : null;
   const url = settings.publicUrl || addressOf(app);
   const ffmpeg = await findFfmpeg();
   logger.info(
@@ -229,7 +222,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   return {
     app,
     url,
-    firstKey,
+    firstKey: first?.key ?? null,
+    discardFirstKey: async () => {
+      if (first !== null) await stores.keys.revoke(first.record.id);
+    },
     /** Shuts down in the order of the data: no new requests, running jobs requeued, connections closed, stores closed. */
     stop: async () => {
       stopping.abort();
@@ -244,6 +240,32 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       logger.info('stopped');
     },
   };
+}
+
+/** Waits for PostgreSQL. A data folder that cannot be used ends the start, because only its operator can change that. */
+async function openServerStores(settings: Settings, logger: Logger): Promise<Stores> {
+  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
+  const open = () => openStores(settings, { kind: 'thread', onThreadError });
+  if (settings.databaseUrl === '') return open();
+  return openWhenAvailable(
+    async () => {
+      await using opened = new AsyncDisposableStack();
+      const stores = await open();
+      opened.defer(() => stores.close());
+      if (!settings.s3Bucket) {
+        const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
+        const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
+          logger.fatal({ err }, 'stopping');
+          process.kill(process.pid, 'SIGTERM');
+        });
+        opened.defer(unlock);
+      }
+      const closing = opened.move();
+      return { ...stores, close: () => closing.disposeAsync() };
+    },
+    settings,
+    logger,
+  );
 }
 
 /** When several processes start on a new database, only one creates the key. */

@@ -47,15 +47,18 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
 }
 
 /** The key is printed on a terminal only: logs are kept, and other people read them. */
-async function welcome(
-  { firstKey, url }: RunningServer,
-  { dataDir }: Settings,
-  logger: Logger,
-): Promise<void> {
+async function welcome(server: RunningServer, { dataDir }: Settings, logger: Logger): Promise<void> {
+  const { firstKey, url } = server;
   if (process.stdout.isTTY) process.stdout.write(banner(url, firstKey ?? undefined));
   else if (firstKey !== null) {
-    const file = await writeFirstKey(dataDir, firstKey, url);
-    logger.info({ file }, 'created the first API key; this file has the key and a link to the web page');
+    try {
+      const file = await writeFirstKey(dataDir, firstKey, url);
+      logger.info({ file }, 'created the first API key; this file has the key and a link to the web page');
+    } catch (err) {
+      // With PostgreSQL and S3 a server needs no folder that it can write to.
+      logger.warn({ err }, 'there is no API key yet; create one with `undertone keys create NAME`');
+      await server.discardFirstKey();
+    }
   }
 }
 
