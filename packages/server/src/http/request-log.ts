@@ -3,8 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { REQUEST_ID_HEADER } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../operators/metrics.ts';
+import { traceIdOf } from '../trace.ts';
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** The asynch request that the call is about. */
+    recording: string | null;
+  }
   interface FastifyContextConfig {
     /** Polled by machines: logged at debug level unless it fails. */
     probe?: boolean;
@@ -14,9 +19,15 @@ declare module 'fastify' {
 /** The status that proxies log for a client that disconnected before its response. */
 const CLIENT_CLOSED_REQUEST = 499;
 const SWITCHING_PROTOCOLS = 101;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Logs and counts each request, by the route's pattern and not by its URL: a query may contain a secret. */
 export function logRequests(app: FastifyInstance, metrics: Metrics): void {
+  app.decorateRequest('recording', null);
+  app.addHook('preHandler', async (request) => {
+    request.recording =
+      recordingIn(request.params) ?? recordingIn(request.query) ?? recordingIn(request.body);
+  });
   app.addHook('onRequest', (request, reply, next) => {
     const note = (status: number, message: string) => {
       const route = request.routeOptions.url ?? 'unmatched';
@@ -27,7 +38,16 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
         metrics.latency.observe({ method, route }, reply.elapsedTime / 1000);
       }
       const level = request.routeOptions.config.probe && status < 500 ? 'debug' : 'info';
-      const line = { method, route, status, ms: Math.round(reply.elapsedTime), key: request.caller?.logId };
+      const { recording, caller, headers } = request;
+      const line = {
+        method,
+        route,
+        status,
+        ms: Math.round(reply.elapsedTime),
+        key: caller?.logId,
+        recording: recording ?? undefined,
+        trace_id: traceIdOf(String(headers['traceparent'])),
+      };
       request.log[level](line, message);
     };
     reply.raw.once('finish', () => note(reply.statusCode, 'answered'));
@@ -39,6 +59,12 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
     });
     next();
   });
+}
+
+/** The id of an asynch request, and nothing else that a caller sent. */
+function recordingIn(fields: unknown): string | null {
+  const { request_id } = (fields ?? {}) as { request_id?: unknown };
+  return typeof request_id === 'string' && UUID.test(request_id) ? request_id.toLowerCase() : null;
 }
 
 /** Keeps a caller's own id if it is safe in a log line and a header. */

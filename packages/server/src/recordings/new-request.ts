@@ -7,7 +7,7 @@ import {
   type SendQuery,
 } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, Idempotency, NewRequest, RequestStore } from '../stores/contracts.ts';
+import type { AsynchRequest, Idempotency, NewRequest, RequestStore, Trace } from '../stores/contracts.ts';
 
 /** What a call says about the request it creates. */
 export interface CreateCommand {
@@ -16,6 +16,7 @@ export interface CreateCommand {
   readonly query: SendQuery & { readonly part_count?: number };
   /** As the client sent it. */
   readonly idempotencyKey: string | undefined;
+  readonly trace: Trace;
   /** For a whole recording in one call. */
   readonly uploadLeaseMs?: number;
 }
@@ -30,7 +31,7 @@ export async function createRequest(
   requests: RequestStore,
   command: CreateCommand,
 ): Promise<{ request: AsynchRequest; isNew: boolean }> {
-  const { owner, query, uploadLeaseMs } = command;
+  const { owner, query, trace, uploadLeaseMs } = command;
   const request: NewRequest = {
     id: randomUUID(),
     owner,
@@ -41,6 +42,7 @@ export async function createRequest(
     label: query.label ?? null,
     webhookUrl: query.webhook_url ?? null,
     partCount: query.part_count ?? 1,
+    trace,
     ...(uploadLeaseMs !== undefined && { uploadLeaseMs }),
   };
   const idempotency = idempotencyOf(command);

@@ -18,6 +18,7 @@ import { ProblemError } from '../problems.ts';
 import type { Services, TypedApp } from '../services.ts';
 import type { PartUrl } from '../stores/blobs.ts';
 import { nextSlice } from '../stores/slices.ts';
+import { traceOf } from '../trace.ts';
 import { requireWebhookUrl } from '../webhooks/address.ts';
 import {
   COMPLETE,
@@ -123,6 +124,7 @@ export function addInitiateRoute(
       const caller = request as FastifyRequest;
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
       const begun = await services.uploads.initiate(command, baseUrlOf(caller, services));
+      request.recording = begun.request_id;
       return sendUrls(reply as FastifyReply, begun);
     },
   });
@@ -173,10 +175,9 @@ const sendRoute: FastifyPluginAsyncTypebox<Services> = async (app, services) => 
     { ...SEND, schema: { ...SEND.schema, querystring: SendQuery } },
     async (request, reply) => {
       const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
-      return reply
-        .code(202)
-        .headers(NO_STORE)
-        .send(await services.uploads.send(command, request.raw));
+      const sent = await services.uploads.send(command, request.raw);
+      request.recording = sent.request_id;
+      return reply.code(202).headers(NO_STORE).send(sent);
     },
   );
 };
@@ -211,7 +212,7 @@ function parseCreate(
   requirePrintable('webhook_url', query.webhook_url);
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
-  return { owner: ownerOf(request), method, query, idempotencyKey };
+  return { owner: ownerOf(request), method, query, idempotencyKey, trace: traceOf(request) };
 }
 
 /** PostgreSQL cannot store NUL, and no control character belongs in a name or an address. */

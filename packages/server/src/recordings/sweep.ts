@@ -27,6 +27,8 @@ export class Sweep {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
+  /** Groups erased in this run. */
+  #erased = 0;
 
   constructor(options: SweepOptions) {
     this.#options = options;
@@ -51,7 +53,15 @@ export class Sweep {
       async () => this.#options.eraseOldCopies?.(),
     ];
     const failures: unknown[] = [];
+    const start = performance.now();
+    this.#erased = 0;
     for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+    const line = {
+      erased: this.#erased,
+      failures: failures.length,
+      ms: Math.round(performance.now() - start),
+    };
+    this.#options.logger[this.#erased > 0 ? 'info' : 'debug'](line, 'swept');
     if (failures.length > 1) throw new AggregateError(failures, 'Several steps of the sweep failed');
     if (failures.length > 0) throw failures[0];
   }
@@ -77,6 +87,7 @@ export class Sweep {
 
   async #eraseGroup(group: string): Promise<void> {
     await this.#options.blobs.eraseGroup(group);
+    this.#erased++;
     await this.#options.requests.deleteParts(group);
   }
 

@@ -3,6 +3,7 @@ import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classif
 import type { FastifyBaseLogger } from 'fastify';
 import type { Claim } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
+import { traceFields } from '../trace.ts';
 import { type ClassifyDependencies, classifyRequest } from './result.ts';
 
 export interface WorkerTimes {
@@ -118,9 +119,14 @@ export class RecordingWorker {
   }
 
   async #runJob(claim: Claim): Promise<void> {
-    const { requests, metrics, logger, onFinished } = this.#options;
-    const { request, lease } = claim;
+    const { requests, metrics, onFinished } = this.#options;
+    const { request, lease, failedAttempts, trace, waitedMs } = claim;
     const cancelled = new AbortController();
+    const attempt = failedAttempts + 1;
+    const logger = this.#options.logger.child({ ...traceFields(trace), recording: request.id, attempt });
+    logger.info({ waited_ms: Math.round(waitedMs) }, 'recording claimed');
+    const start = performance.now();
+    const ms = () => Math.round(performance.now() - start);
     let progress = 0;
     this.#running.set(request.id, { lease, cancelled });
     const heartbeat = setInterval(() => {
@@ -147,20 +153,31 @@ export class RecordingWorker {
         if (!held) break;
       }
       const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome, seconds));
-      if (stored) metrics.jobs.inc({ outcome: 'failure' in outcome ? 'failed' : 'completed' });
+      if (stored) {
+        const code = 'failure' in outcome ? outcome.failure.code : undefined;
+        metrics.jobs.inc({ outcome: code === undefined ? 'completed' : 'failed' });
+        const line = { ms: ms(), audio_seconds: seconds, code };
+        logger.info(line, code === undefined ? 'recording completed' : 'recording failed');
+      }
       // Not stored: another worker has it now, or an earlier try was written and its answer lost.
       else if ((await requests.needingBlobs([request.id])).length > 0) return;
       onFinished();
       await this.#eraseAudio(request.id);
     } catch (error) {
-      if (cancelled.signal.aborted) return;
+      if (cancelled.signal.aborted) {
+        logger.info(
+          { ms: ms() },
+          'recording cancelled: it was deleted, has expired, or another worker has it',
+        );
+        return;
+      }
       const countAttempt = !(await this.#isTransient(error, request.id));
       const stopping = this.#stopping.signal.aborted;
       const afterMs = stopping ? 0 : this.#delayOf(claim, countAttempt);
-      if (!stopping) {
-        logger.error({ err: error, asynch_request: request.id }, 'a job failed; the request is requeued');
-      }
       const options = { countAttempt: countAttempt && !stopping, afterMs };
+      const line = { ms: ms(), after_ms: afterMs, counted: options.countAttempt };
+      if (stopping) logger.info(line, 'recording requeued: this worker is stopping');
+      else logger.error({ ...line, err: error }, 'recording requeued after an error');
       await this.#retryUntilStored(() => requests.requeue(request.id, lease, options));
       setTimeout(() => this.wake(), afterMs).unref();
       if (!options.countAttempt) await this.#pause(this.#times.pauseMs);
@@ -209,10 +226,7 @@ export class RecordingWorker {
       await blobs.eraseGroup(requestId);
       await requests.deleteParts(requestId);
     } catch (error) {
-      logger.warn(
-        { err: error, asynch_request: requestId },
-        'the audio could not be erased; trying again later',
-      );
+      logger.warn({ err: error, recording: requestId }, 'the audio could not be erased; trying again later');
     }
   }
 

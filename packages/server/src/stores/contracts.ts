@@ -52,6 +52,16 @@ export interface AsynchRequest {
   readonly expiresAt: number;
 }
 
+/** The call that created a request: names it in the log lines of every process that handles it. */
+export interface Trace {
+  /** Its `x-request-id`. */
+  readonly requestId: string;
+  /** Safe to log. */
+  readonly key: string | null;
+  /** W3C Trace Context of the caller. */
+  readonly traceparent: string | null;
+}
+
 export interface NewRequest {
   readonly id: string;
   readonly owner: string;
@@ -62,6 +72,7 @@ export interface NewRequest {
   readonly label?: string | null;
   readonly webhookUrl?: string | null;
   readonly partCount: number;
+  readonly trace?: Trace;
   /** For a whole recording in one call: without `renewUpload` for this long the call was interrupted. */
   readonly uploadLeaseMs?: number;
 }
@@ -144,6 +155,9 @@ export interface Claim {
   readonly failedAttempts: number;
   /** How often it was requeued without a failed attempt. */
   readonly postponed: number;
+  /** Time since it was queued. */
+  readonly waitedMs: number;
+  readonly trace: Trace | null;
 }
 
 export interface RequeueOptions {
@@ -310,6 +324,7 @@ export interface Webhook {
   readonly createdAt: number;
   /** Failed ones. */
   readonly attempts: number;
+  readonly trace: Trace | null;
 }
 
 /** The webhook sender. */

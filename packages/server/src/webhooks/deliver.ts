@@ -8,6 +8,7 @@ import type { Metrics } from '../operators/metrics.ts';
 import type { Webhook, WebhookStore } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
 import type { Secrets } from '../stores/signing.ts';
+import { outgoingTrace, traceFields } from '../trace.ts';
 import { checkedLookup, DeliveryError, type Resolve, requireWebhookUrl } from './address.ts';
 import { bodyOf, formatSecret, signatureHeaders } from './sign.ts';
 import { OwnerTurns } from './turns.ts';
@@ -126,9 +127,17 @@ export class Webhooks {
 
   async #deliver(webhook: Webhook): Promise<void> {
     const { store, allowPrivate, metrics, logger } = this.#options;
-    const { id, requestId, status, attempts } = webhook;
+    const { id, requestId, status, attempts, trace } = webhook;
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#times.timeoutMs)]);
-    const context = { asynch_request: requestId, event: `request.${status}`, attempt: attempts + 1 };
+    const context = {
+      ...traceFields(trace),
+      recording: requestId,
+      webhook: id,
+      event: `request.${status}`,
+      attempt: attempts + 1,
+    };
+    const start = performance.now();
+    const ms = () => Math.round(performance.now() - start);
     /** A result that cannot be recorded means one more delivery; receivers recognise it by its id. */
     const record = (step: Promise<void>) =>
       step.catch((error: unknown) => {
@@ -146,12 +155,13 @@ export class Webhooks {
       const givenUp = afterMs === undefined;
       metrics.webhooks.inc({ outcome: givenUp ? 'given_up' : 'failed' });
       logger.warn(
-        { ...context, why: reasonOf(error) },
-        givenUp ? 'a webhook was given up' : 'a webhook was not delivered; trying again later',
+        { ...context, why: reasonOf(error), ms: ms(), after_ms: afterMs },
+        givenUp ? 'webhook given up' : 'webhook not delivered; retried later',
       );
       return record(givenUp ? store.remove(id) : store.retry(id, { afterMs }));
     }
     metrics.webhooks.inc({ outcome: 'delivered' });
+    logger.info({ ...context, ms: ms() }, 'webhook delivered');
     await record(store.remove(id));
   }
 
@@ -183,6 +193,7 @@ export async function sendWebhook(
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       'user-agent': 'undertone-webhooks',
+      ...outgoingTrace(webhook.trace),
       ...signatureHeaders(webhook.id, body, secret),
     },
   });

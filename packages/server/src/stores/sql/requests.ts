@@ -30,6 +30,7 @@ import {
   TOMBSTONE_MS,
   tombstoneRequests,
   toRequest,
+  toTrace,
   toVisibleRequest,
   VISIBLE,
   type VisibleRow,
@@ -243,7 +244,7 @@ export class SqlRequestStore implements RequestStore {
     // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so.
     const takeOver = this.#database.availableMs > leaseMs;
     try {
-      const [row] = await this.#database.query<RequestRow>(
+      const [row] = await this.#database.query<RequestRow & { waited_ms: number }>(
         `UPDATE requests SET state = 'processing', lease = :lease, progress = 0,
            lease_until = :now + CAST(:leaseMs AS bigint),
            failed_attempts = failed_attempts
@@ -254,12 +255,13 @@ export class SqlRequestStore implements RequestStore {
              AND ((state = 'queued' AND not_before <= :now) OR ${isOneOf('lease', 'lost')}
                OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
            ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
-         RETURNING *`,
+         RETURNING *, :now - queued_at AS waited_ms`,
         { lease, lost, running, leaseMs, takeOver },
       );
       if (row !== undefined) {
-        const { failed_attempts: failedAttempts, postponed } = row;
-        return { request: toRequest(row, 'processing', 0), lease, failedAttempts, postponed };
+        const { failed_attempts: failedAttempts, postponed, waited_ms: waitedMs } = row;
+        const request = toRequest(row, 'processing', 0);
+        return { request, lease, failedAttempts, postponed, waitedMs, trace: toTrace(row) };
       }
       this.#lostLeases = this.#lostLeases.filter((one) => !lost.includes(one));
       return null;

@@ -1,5 +1,6 @@
 import type { Webhook, WebhookStore } from '../contracts.ts';
 import type { SqlDatabase } from './database.ts';
+import { toTrace } from './request-row.ts';
 
 interface WebhookRow {
   id: string;
@@ -10,6 +11,7 @@ interface WebhookRow {
   state: 'completed' | 'failed';
   created_at: number;
   attempts: number;
+  trace: string | null;
 }
 
 export class SqlWebhookStore implements WebhookStore {
@@ -26,7 +28,7 @@ export class SqlWebhookStore implements WebhookStore {
     const { isOneOf, skipLocked } = this.#database.dialect;
     return this.#database.transaction(async (query) => {
       const rows = await query<WebhookRow>(
-        `SELECT webhooks.id, request_id, owner, webhook_url, label, state, webhooks.created_at, attempts
+        `SELECT webhooks.id, request_id, owner, webhook_url, label, state, webhooks.created_at, attempts, trace
          FROM webhooks JOIN requests ON requests.id = request_id WHERE due_at <= :now
          ORDER BY due_at, webhooks.id LIMIT :limit ${skipLocked('webhooks')}`,
         { limit },
@@ -61,5 +63,6 @@ function toWebhook(row: WebhookRow): Webhook {
     status: row.state,
     createdAt: row.created_at,
     attempts: row.attempts,
+    trace: toTrace(row),
   };
 }
