@@ -5,12 +5,14 @@ import { Classifier } from '@undertone/classifier';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import packageJson from '../package.json' with { type: 'json' };
 import { buildApp, buildOperationsApp } from './app.ts';
 import { openWhenAvailable } from './await-stores.ts';
 import { Admission } from './clips/admission.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
+import { whyNotReady } from './operators/readiness.ts';
 import { StoreHealth } from './operators/store-health.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
@@ -18,6 +20,7 @@ import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import { requireSharedRecordings, type Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
+import { measured } from './stores/measured.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams } from './streams/registry.ts';
@@ -55,10 +58,17 @@ export interface Dependencies {
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
   const { settings, logger, classifier, metrics, stopping, now } = dependencies;
-  const { requests, keys, blobs, secrets, shared } = dependencies.stores;
+  const { secrets, shared } = dependencies.stores;
+  const { requests, keys, webhooks: webhookStore, blobs } = measureStores(dependencies.stores, metrics);
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
-  metrics.watchRequests(() => requests.countByState());
+  metrics.watchBacklog({ requests, webhooks: webhookStore });
+  metrics.buildInfo({
+    version: packageJson.version,
+    role: settings.role,
+    weights: classifier.weightsName,
+    node: process.version,
+  });
   const storeHealth = new StoreHealth({
     requests,
     blobs,
@@ -73,8 +83,10 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     ...(now && { now }),
   });
+  const readiness = { settings, classifier, authenticator, storeHealth, stopping };
+  metrics.watchReadiness(async () => (await whyNotReady(readiness)) === null);
   const webhooks = new Webhooks({
-    store: dependencies.stores.webhooks,
+    store: webhookStore,
     allowPrivate: settings.webhookPrivate,
     secrets,
     metrics,
@@ -108,6 +120,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     requests,
     blobs,
     logger,
+    onSwept: (succeeded) => metrics.observeSweep(succeeded),
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     eraseOldCopies:
@@ -143,6 +156,16 @@ export function composeServices(dependencies: Dependencies): { services: Service
     stopping,
   };
   return { services, sweep };
+}
+
+function measureStores({ requests, keys, webhooks, blobs }: Stores, metrics: Metrics) {
+  return {
+    requests: measured(requests, metrics.measureStore('requests')),
+    keys: measured(keys, metrics.measureStore('keys')),
+    webhooks: measured(webhooks, metrics.measureStore('webhooks')),
+    // Clients and the decoder decide how long these take.
+    blobs: measured(blobs, metrics.measureStore('recordings'), { except: ['write', 'read'] }),
+  };
 }
 
 export interface RunningServer {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { REQUEST_ID_HEADER } from '@undertone/contract';
+import { type ErrorCode, REQUEST_ID_HEADER } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../operators/metrics.ts';
 import { traceIdOf } from '../trace.ts';
@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The asynch request that the call is about. */
     recording: string | null;
+    /** Of a refused or failed call. */
+    problemCode: ErrorCode | null;
   }
   interface FastifyContextConfig {
     /** Polled by machines: logged at debug level unless it fails. */
@@ -24,6 +26,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Logs and counts each request, by the route's pattern and not by its URL: a query may contain a secret. */
 export function logRequests(app: FastifyInstance, metrics: Metrics): void {
   app.decorateRequest('recording', null);
+  app.decorateRequest('problemCode', null);
   app.addHook('preHandler', async (request) => {
     request.recording =
       recordingIn(request.params) ?? recordingIn(request.query) ?? recordingIn(request.body);
@@ -33,6 +36,7 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;
       metrics.requests.inc({ method, route, status });
+      if (request.problemCode !== null) metrics.problems.inc({ code: request.problemCode });
       // Exclude stream duration.
       if (status !== SWITCHING_PROTOCOLS) {
         metrics.latency.observe({ method, route }, reply.elapsedTime / 1000);
@@ -45,6 +49,7 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
         status,
         ms: Math.round(reply.elapsedTime),
         key: caller?.logId,
+        code: request.problemCode ?? undefined,
         recording: recording ?? undefined,
         trace_id: traceIdOf(String(headers['traceparent'])),
       };

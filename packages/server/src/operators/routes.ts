@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DEFAULT_MODEL, type ModelId, type ModelInfo, type ModelList, PATHS } from '@undertone/contract';
-import { retryLater } from '../problems.ts';
 import type { Services } from '../services.ts';
 import { HEALTH_OPERATION, METRICS_OPERATION, MODELS_OPERATION, READY_OPERATION } from './describe.ts';
+import { whyNotReady } from './readiness.ts';
 import type { StoreStates } from './store-health.ts';
 
 /** Health, readiness, metrics and the list of models. */
@@ -20,10 +20,9 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
 export const operatorRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
   const { metrics, storeHealth } = services;
   app.get(PATHS.ready, READY_OPERATION, async () => {
-    requireRunning(services);
-    const states = await storeHealth.states();
-    if (states.database !== null) await requireKeyLookups(services, states.database);
-    return { status: 'ready', stores: describeStores(states) };
+    const problem = await whyNotReady(services);
+    if (problem !== null) throw problem;
+    return { status: 'ready', stores: describeStores(await storeHealth.states()) };
   });
 
   app.get(PATHS.metrics, METRICS_OPERATION, async (request, reply) => {
@@ -33,18 +32,6 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
     return metrics.registry.metrics();
   });
 };
-
-function requireRunning({ classifier, stopping }: Services): void {
-  if (stopping.aborted) throw retryLater('overloaded', 'This server is stopping.', 1);
-  if (classifier.stats().alive === 0) throw retryLater('overloaded', 'No inference thread is running.', 1);
-}
-
-/** Without the database, only callers whose keys are cached can be answered. Workers have no callers. */
-async function requireKeyLookups(services: Services, reason: string): Promise<void> {
-  const { settings, authenticator, storeHealth } = services;
-  if (settings.role === 'worker' || authenticator.knowsCallers || (await storeHealth.canLookUpKeys())) return;
-  throw retryLater('overloaded', `No key can be checked: ${reason}.`, 5);
-}
 
 function describeStores({ database, recordings }: StoreStates) {
   const describe = (reason: string | null) => (reason === null ? { up: true } : { up: false, reason });

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { BlobStore } from '../stores/blobs.ts';
 import type { KeyStore, RequestStore } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
+import { atMostEvery } from './at-most-every.ts';
 
 /** Each check writes to the stores, and anybody may ask. */
 const WRITE_EVERY_MS = 10_000;
@@ -64,14 +65,4 @@ async function reasonOf(check: () => Promise<unknown>): Promise<string | null> {
   } catch (error) {
     return error instanceof StoreUnavailableError ? error.reason : 'its check failed';
   }
-}
-
-/** All callers share one run and its outcome. */
-function atMostEvery<T>(everyMs: number, run: () => Promise<T>): () => Promise<T> {
-  let latest: { at: number; outcome: Promise<T> } | undefined;
-  return () => {
-    const now = performance.now();
-    if (latest === undefined || now - latest.at >= everyMs) latest = { at: now, outcome: run() };
-    return latest.outcome;
-  };
 }

@@ -12,6 +12,8 @@ interface SweepOptions {
   readonly requests: RequestStore;
   readonly blobs: BlobStore;
   readonly logger: FastifyBaseLogger;
+  /** Called after each run. */
+  readonly onSwept?: (succeeded: boolean) => void;
   /** A blob without a record may still be arriving. At this age it is an orphan, left by a crash. */
   readonly orphanAfterMs: number;
   /** Erases expired copies of an embedded database, which upgrades leave. */
@@ -62,6 +64,7 @@ export class Sweep {
       ms: Math.round(performance.now() - start),
     };
     this.#options.logger[this.#erased > 0 ? 'info' : 'debug'](line, 'swept');
+    this.#options.onSwept?.(failures.length === 0);
     if (failures.length > 1) throw new AggregateError(failures, 'Several steps of the sweep failed');
     if (failures.length > 0) throw failures[0];
   }

@@ -190,6 +190,14 @@ export type Outcome =
   | { readonly chunked: true }
   | { readonly failure: Failure };
 
+/** What waits for a worker. */
+export interface Backlog {
+  /** Requests that are processing, but whose worker no longer renews its lease. */
+  readonly abandoned: number;
+  /** Time since the oldest request that waits was created. 0 if none waits. */
+  readonly oldestMs: number;
+}
+
 export interface RequestStore {
   /** Initiate. The answer has the store's times. */
   create(request: NewRequest): Promise<AsynchRequest>;
@@ -250,6 +258,8 @@ export interface RequestStore {
   needingBlobs(ids: readonly string[]): Promise<string[]>;
   /** Metrics. */
   countByState(): Promise<Partial<Record<RequestState, number>>>;
+  /** Metrics. */
+  backlog(): Promise<Backlog>;
   /** `/readyz`: writes. */
   checkWritable(): Promise<void>;
 }
@@ -335,4 +345,6 @@ export interface WebhookStore {
   retry(id: string, options: { afterMs: number }): Promise<void>;
   /** Delivered, or given up. */
   remove(id: string): Promise<void>;
+  /** Metrics: those that are not delivered yet. */
+  count(): Promise<number>;
 }

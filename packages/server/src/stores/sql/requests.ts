@@ -3,6 +3,7 @@ import type { RequestState } from '@undertone/contract';
 import {
   type AddedPart,
   type AsynchRequest,
+  type Backlog,
   type Claim,
   type Completed,
   type CreatedOnce,
@@ -411,6 +412,15 @@ export class SqlRequestStore implements RequestStore {
       `SELECT state, count(*) AS count FROM requests WHERE state <> 'deleted' GROUP BY state`,
     );
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  }
+
+  async backlog(): Promise<Backlog> {
+    const [row] = await this.#database.query<{ abandoned: number; oldest: number }>(
+      `SELECT count(lease) AS abandoned, coalesce(:now - min(created_at), 0) AS oldest
+       FROM ${this.#dialect.waitingRequests}
+       WHERE state IN ('queued', 'processing') AND expires_at > :now AND (state = 'queued' OR lease_until < :now)`,
+    );
+    return { abandoned: row?.abandoned ?? 0, oldestMs: row?.oldest ?? 0 };
   }
 
   async checkWritable(): Promise<void> {

@@ -51,6 +51,11 @@ export class SqlWebhookStore implements WebhookStore {
   async remove(id: string): Promise<void> {
     await this.#database.query('DELETE FROM webhooks WHERE id = :id', { id });
   }
+
+  async count(): Promise<number> {
+    const [row] = await this.#database.query<{ count: number }>('SELECT count(*) AS count FROM webhooks');
+    return row?.count ?? 0;
+  }
 }
 
 function toWebhook(row: WebhookRow): Webhook {
