@@ -61,7 +61,7 @@ compose() {
 
 kubernetes() {
   .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
-  # There is no schema for KEDA's resources.
+  # There is no schema for the resources of KEDA and of the Prometheus Operator.
   .venv/bin/kubernetes-validate --strict deploy/kubernetes/{config,secret.example,api,worker,network-policy}.yaml
 }
 
@@ -77,6 +77,7 @@ alerts() {
   (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
   promtool=$work/prometheus/usr/bin/promtool
   "$promtool" check rules deploy/prometheus/undertone.rules.yml
+  "$promtool" check config --syntax-only deploy/prometheus/scrape.yml
   "$promtool" test rules deploy/prometheus/undertone.test.yml
   node deploy/dashboard-queries.ts >"$work/dashboard.rules.yml"
   "$promtool" check rules "$work/dashboard.rules.yml"

@@ -41,6 +41,9 @@ async function hooks(react: Parameters<typeof Receiver.start>[0]): Promise<Recei
   return receiver;
 }
 
+// Started here, so that its threads do not belong to the first test.
+await sharedClassifier();
+
 const messages = (lines: Record<string, unknown>[]) => lines.map(({ msg }) => msg);
 
 describe('the log', () => {
