@@ -37,6 +37,9 @@ const BODY_TIMEOUTS: Services['bodyTimeouts'] = {
 
 const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
 
+/** With one answer every 5 s, a thread that takes 100 ms for each is then always busy. */
+const STREAMS_PER_THREAD = 50;
+
 /** What the services are built from. Tests replace some of it. */
 export interface Dependencies {
   readonly settings: Settings;
@@ -105,6 +108,14 @@ export function composeServices(dependencies: Dependencies): { services: Service
   });
   const streams = new Streams({
     limit: settings.streamLimit,
+    totalLimit:
+      settings.streamTotalLimit === 'auto'
+        ? STREAMS_PER_THREAD * classifier.stats().threads
+        : settings.streamTotalLimit,
+    expectedWaitMs: () => {
+      const { discrete, stream } = classifier.stats().queued;
+      return classifier.expectedWaitMs(discrete + stream);
+    },
     metrics,
     times: dependencies.streamTimes ?? {},
   });

@@ -33,6 +33,7 @@ test('without any variable the defaults apply', () => {
     storageLimit: 10 * 1024 ** 3,
     rateLimit: 0,
     streamLimit: 100,
+    streamTotalLimit: 'auto',
     socketIo: true,
     webhookPrivate: false,
     corsOrigins: [],

@@ -5,42 +5,65 @@ import { STREAM_TIMES, type StreamSession, type StreamTimes } from './session.ts
 interface StreamsOptions {
   /** Concurrent streams for each key; 0 is no limit. */
   readonly limit: number;
+  /** Concurrent streams of this process; 0 is no limit. */
+  readonly totalLimit: number;
+  /** The expected wait of a window for a thread, at the current speed. */
+  readonly expectedWaitMs: () => number;
   readonly metrics: Metrics;
   readonly times?: Partial<StreamTimes>;
 }
+
+/** A process that is this late refuses new streams, so that those it has are not closed. */
+const MAX_WAIT_MS = 1_000;
+const RETRY_SECONDS = 5;
 
 /** All open streams: how many each key has, and which to close at shutdown. */
 export class Streams {
   readonly times: StreamTimes;
   readonly #limit: number;
+  readonly #totalLimit: number;
+  readonly #expectedWaitMs: () => number;
   /** Reserved slots by key. A slot is reserved before the upgrade, so there may be more of them than open streams. */
   readonly #slots = new Map<string, number>();
   readonly #open = new Set<StreamSession>();
+  #total = 0;
   #stopping = false;
 
-  constructor({ limit, metrics, times }: StreamsOptions) {
+  constructor({ limit, totalLimit, expectedWaitMs, metrics, times }: StreamsOptions) {
     this.#limit = limit;
+    this.#totalLimit = totalLimit;
+    this.#expectedWaitMs = expectedWaitMs;
     this.times = { ...STREAM_TIMES, ...times };
     metrics.watchStreams(() => this.#open.size);
   }
 
-  /** Reserves a slot until the returned function is called. Throws the problem when the key has no free slot. */
+  /** Reserves a slot until the returned function is called. Throws the problem when the key or the process has no free slot. */
   reserveSlot(owner: string): () => void {
     if (this.#stopping) throw retryLater('overloaded', 'This server is stopping. Try again in a second.', 1);
+    this.#requireCapacity();
     const used = this.count(owner);
     if (this.#limit > 0 && used >= this.#limit) {
       const detail = `This key has ${used} open streams, which is the limit. Close one of them first.`;
       throw retryLater('rate_limited', detail, 1);
     }
     this.#slots.set(owner, used + 1);
+    this.#total++;
     let released = false;
     return () => {
       if (released) return;
       released = true;
+      this.#total--;
       const left = this.count(owner) - 1;
       if (left > 0) this.#slots.set(owner, left);
       else this.#slots.delete(owner);
     };
+  }
+
+  #requireCapacity(): void {
+    const full = this.#totalLimit > 0 && this.#total >= this.#totalLimit;
+    if (!full && this.#expectedWaitMs() <= MAX_WAIT_MS) return;
+    const detail = `The server is busy and takes no more streams. Try again in ${RETRY_SECONDS} seconds.`;
+    throw retryLater('overloaded', detail, RETRY_SECONDS);
   }
 
   /** Streams of a key. */
