@@ -25,6 +25,8 @@ import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams } from './streams/registry.ts';
 import type { StreamTimes } from './streams/session.ts';
+import { openTelemetry } from './telemetry/open.ts';
+import { NO_TELEMETRY, type Telemetry, withSpan } from './telemetry/telemetry.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
@@ -48,6 +50,7 @@ export interface Dependencies {
   readonly classifier: Classifier;
   readonly metrics: Metrics;
   readonly stopping: AbortSignal;
+  readonly telemetry?: Telemetry;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
   readonly admissionLimits?: Partial<typeof ADMISSION_LIMITS>;
@@ -60,9 +63,14 @@ export interface Dependencies {
 }
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
-  const { settings, logger, classifier, metrics, stopping, now } = dependencies;
+  const { settings, logger, classifier, metrics, stopping, now, telemetry = NO_TELEMETRY } = dependencies;
   const { secrets, shared } = dependencies.stores;
-  const { requests, keys, webhooks: webhookStore, blobs } = measureStores(dependencies.stores, metrics);
+  const {
+    requests,
+    keys,
+    webhooks: webhookStore,
+    blobs,
+  } = measureStores(dependencies.stores, metrics, telemetry);
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
   metrics.watchBacklog({ requests, webhooks: webhookStore });
@@ -93,6 +101,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     allowPrivate: settings.webhookPrivate,
     secrets,
     metrics,
+    telemetry,
     logger,
     ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
@@ -101,6 +110,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     blobs,
     classifier,
     metrics,
+    telemetry,
     logger,
     onFinished: () => webhooks.wake(),
     jobs: settings.asynchJobs,
@@ -144,6 +154,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     settings,
     logger,
     metrics,
+    telemetry,
     classifier,
     storeHealth,
     admission: new Admission({
@@ -169,13 +180,20 @@ export function composeServices(dependencies: Dependencies): { services: Service
   return { services, sweep };
 }
 
-function measureStores({ requests, keys, webhooks, blobs }: Stores, metrics: Metrics) {
+function measureStores({ requests, keys, webhooks, blobs }: Stores, metrics: Metrics, telemetry: Telemetry) {
+  const options = (store: string) => ({
+    measure: metrics.measureStore(store),
+    run: telemetry.isOn
+      ? (method: string, call: () => Promise<unknown>) =>
+          withSpan(telemetry, `${store}.${method}`, { kind: 'client' }, call)
+      : undefined,
+  });
   return {
-    requests: measured(requests, metrics.measureStore('requests')),
-    keys: measured(keys, metrics.measureStore('keys')),
-    webhooks: measured(webhooks, metrics.measureStore('webhooks')),
+    requests: measured(requests, options('requests')),
+    keys: measured(keys, options('keys')),
+    webhooks: measured(webhooks, options('webhooks')),
     // Clients and the decoder decide how long these take.
-    blobs: measured(blobs, metrics.measureStore('recordings'), { except: ['write', 'read'] }),
+    blobs: measured(blobs, { ...options('recordings'), except: ['write', 'read'] }),
   };
 }
 
@@ -212,12 +230,19 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const metrics = new Metrics();
   metrics.watchProcess();
   opened.defer(() => metrics.close());
+  const telemetry = await openTelemetry(
+    process.env,
+    { version: packageJson.version, role: settings.role },
+    (err) => logger.warn({ err }, 'no traces are sent: the packages of OpenTelemetry cannot be loaded'),
+  );
+  opened.defer(() => telemetry.stop());
   const { services, sweep } = composeServices({
     settings,
     logger,
     stores,
     classifier,
     metrics,
+    telemetry,
     stopping: stopping.signal,
   });
   opened.defer(() => services.authenticator.close());

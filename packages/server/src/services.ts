@@ -15,6 +15,7 @@ import type { RequestStore } from './stores/contracts.ts';
 import type { Secrets } from './stores/signing.ts';
 import type { MakeBuckets } from './stores/sql/limits.ts';
 import type { Streams } from './streams/registry.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 import type { Tokens } from './tokens/tokens.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
@@ -26,6 +27,7 @@ export interface Services {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly metrics: Metrics;
+  readonly telemetry: Telemetry;
   readonly classifier: Classifier;
   readonly storeHealth: StoreHealth;
   readonly admission: Admission;

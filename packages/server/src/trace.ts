@@ -2,18 +2,24 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Trace } from './stores/contracts.ts';
+import type { Span } from './telemetry/telemetry.ts';
 
 /** W3C Trace Context, version 00: trace id, parent id, flags. */
-const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})$/;
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+export function parseTraceparent(
+  traceparent: unknown,
+): { traceId: string; spanId: string; flags: string } | null {
+  if (typeof traceparent !== 'string') return null;
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return null;
+  return { traceId, spanId, flags };
+}
 
 /** What is kept with a request that this call creates. */
-export function traceOf({ id, caller, headers }: FastifyRequest): Trace {
-  const { traceparent } = headers;
-  return {
-    requestId: id,
-    key: caller?.logId ?? null,
-    traceparent: typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? traceparent : null,
-  };
+export function traceOf({ id, caller, span, headers: { traceparent } }: FastifyRequest): Trace {
+  const given = parseTraceparent(traceparent) === null ? null : (traceparent as string);
+  return { requestId: id, key: caller?.logId ?? null, traceparent: span?.traceparent ?? given };
 }
 
 /** For log lines. */
@@ -22,13 +28,14 @@ export function traceFields(trace: Trace | null): Record<string, string | undefi
   return { request_id: trace.requestId, key: trace.key ?? undefined, trace_id: traceIdOf(trace.traceparent) };
 }
 
-export function traceIdOf(traceparent: string | null): string | undefined {
-  return TRACEPARENT.exec(traceparent ?? '')?.[1];
+export function traceIdOf(traceparent: unknown): string | undefined {
+  return parseTraceparent(traceparent)?.traceId;
 }
 
-/** The headers of a call that belongs to the trace, with a parent id of its own. */
-export function outgoingTrace(trace: Trace | null): Record<string, string> {
-  const [, traceId, flags] = TRACEPARENT.exec(trace?.traceparent ?? '') ?? [];
-  if (traceId === undefined) return {};
-  return { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-${flags}` };
+/** The headers of a call that belongs to the trace: with its own span, or at least a parent id of its own. */
+export function outgoingTrace(trace: Trace | null, span: Span): Record<string, string> {
+  if (span.traceparent !== null) return { traceparent: span.traceparent };
+  const parent = parseTraceparent(trace?.traceparent);
+  if (parent === null) return {};
+  return { traceparent: `00-${parent.traceId}-${randomBytes(8).toString('hex')}-${parent.flags}` };
 }

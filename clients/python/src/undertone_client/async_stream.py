@@ -220,7 +220,7 @@ class AsyncEmotionStream:
             return connection
 
     async def _open_spread(self, retry: int) -> Any:
-        # A server that stops loses all of its streams at once: they must not come back at once. Retries have jitter anyway.
+        # A server that stops loses all of its streams at once: they must not come back at once. Retries have jitter.
         if retry == 0 and self._connected_before:
             await asyncio.sleep(random.random() * _RECONNECT_SPREAD_SECONDS)  # noqa: S311 - jitter, not security
         return await self._open()

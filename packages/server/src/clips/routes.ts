@@ -66,6 +66,8 @@ async function classify(
     total: performance.now() - start,
   };
   metrics.observeClip(stages, prediction.seconds);
+  request.span?.addPast('decode', decodeMs, inferenceMs);
+  request.span?.addPast('inference', inferenceMs);
   reply.headers({
     'server-timing': Object.entries(stages)
       .map(([stage, ms]) => `${stage};dur=${ms.toFixed(1)}`)

@@ -3,12 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import { type ErrorCode, REQUEST_ID_HEADER } from '@undertone/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../operators/metrics.ts';
+import type { Span, Telemetry } from '../telemetry/telemetry.ts';
 import { traceIdOf } from '../trace.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The asynch request that the call is about. */
     recording: string | null;
+    /** Undefined for probes. */
+    span: Span | undefined;
     /** Of a refused or failed call. */
     problemCode: ErrorCode | null;
   }
@@ -24,7 +27,8 @@ const SWITCHING_PROTOCOLS = 101;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Logs and counts each request, by the route's pattern and not by its URL: a query may contain a secret. */
-export function logRequests(app: FastifyInstance, metrics: Metrics): void {
+export function logRequests(app: FastifyInstance, metrics: Metrics, telemetry: Telemetry): void {
+  app.decorateRequest('span', undefined);
   app.decorateRequest('recording', null);
   app.decorateRequest('problemCode', null);
   app.addHook('preHandler', async (request) => {
@@ -32,7 +36,10 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
       recordingIn(request.params) ?? recordingIn(request.query) ?? recordingIn(request.body);
   });
   app.addHook('onRequest', (request, reply, next) => {
+    let noted = false;
     const note = (status: number, message: string) => {
+      if (noted) return;
+      noted = true;
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;
       metrics.requests.inc({ method, route, status });
@@ -51,9 +58,13 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
         key: caller?.logId,
         code: request.problemCode ?? undefined,
         recording: recording ?? undefined,
-        trace_id: traceIdOf(String(headers['traceparent'])),
+        trace_id: traceIdOf(request.span?.traceparent ?? headers['traceparent']),
       };
       request.log[level](line, message);
+      request.span?.end({
+        attributes: { 'http.response.status_code': status, 'undertone.recording': line.recording },
+        failed: status >= 500,
+      });
     };
     reply.raw.once('finish', () => note(reply.statusCode, 'answered'));
     reply.raw.once('close', () => {
@@ -62,7 +73,15 @@ export function logRequests(app: FastifyInstance, metrics: Metrics): void {
       if (request.ws && reply.sent) note(SWITCHING_PROTOCOLS, 'the stream is closed');
       else note(CLIENT_CLOSED_REQUEST, 'the client closed the connection');
     });
-    next();
+    if (request.routeOptions.config.probe) return next();
+    const { method, headers } = request;
+    const route = request.routeOptions.url ?? 'unmatched';
+    request.span = telemetry.start(`${method} ${route}`, {
+      kind: 'server',
+      parent: headers['traceparent'] as string | undefined,
+      attributes: { 'http.request.method': method, 'http.route': route, 'undertone.request_id': request.id },
+    });
+    request.span.run(next);
   });
 }
 

@@ -3,6 +3,7 @@ import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classif
 import type { FastifyBaseLogger } from 'fastify';
 import type { Claim } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
+import { withSpan } from '../telemetry/telemetry.ts';
 import { traceFields } from '../trace.ts';
 import { type ClassifyDependencies, classifyRequest } from './result.ts';
 
@@ -119,7 +120,7 @@ export class RecordingWorker {
   }
 
   async #runJob(claim: Claim): Promise<void> {
-    const { requests, metrics, onFinished } = this.#options;
+    const { requests, metrics, telemetry, onFinished } = this.#options;
     const { request, lease, failedAttempts, trace, waitedMs } = claim;
     const cancelled = new AbortController();
     const attempt = failedAttempts + 1;
@@ -138,16 +139,16 @@ export class RecordingWorker {
       );
     }, this.#times.renewEveryMs);
     try {
-      const {
-        outcome,
-        seconds,
-        chunks = [],
-      } = await classifyRequest(claim, this.#options, {
-        signal: AbortSignal.any([cancelled.signal, this.#stopping.signal]),
-        onProgress: (share) => {
-          progress = share;
-        },
-      });
+      const parent = trace?.traceparent;
+      const attributes = { 'undertone.recording': request.id, 'undertone.attempt': attempt };
+      const signal = AbortSignal.any([cancelled.signal, this.#stopping.signal]);
+      const onProgress = (share: number) => {
+        progress = share;
+      };
+      const classified = await withSpan(telemetry, 'process recording', { parent, attributes }, () =>
+        classifyRequest(claim, this.#options, { signal, onProgress }),
+      );
+      const { outcome, seconds, chunks = [] } = classified;
       for (const chunk of chunks) {
         const held = await this.#retryUntilStored(() => requests.addResultChunk(request.id, lease, chunk));
         if (!held) break;

@@ -8,6 +8,7 @@ import type { Metrics } from '../operators/metrics.ts';
 import type { Webhook, WebhookStore } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
 import type { Secrets } from '../stores/signing.ts';
+import { type Telemetry, withSpan } from '../telemetry/telemetry.ts';
 import { outgoingTrace, traceFields } from '../trace.ts';
 import { checkedLookup, DeliveryError, type Resolve, requireWebhookUrl } from './address.ts';
 import { bodyOf, formatSecret, signatureHeaders } from './sign.ts';
@@ -38,6 +39,7 @@ interface WebhooksOptions {
   readonly secrets: Secrets;
   readonly allowPrivate: boolean;
   readonly metrics: Metrics;
+  readonly telemetry: Telemetry;
   readonly logger: FastifyBaseLogger;
   readonly times?: Partial<WebhookTimes>;
 }
@@ -126,7 +128,7 @@ export class Webhooks {
   }
 
   async #deliver(webhook: Webhook): Promise<void> {
-    const { store, allowPrivate, metrics, logger } = this.#options;
+    const { store, allowPrivate, metrics, telemetry, logger } = this.#options;
     const { id, requestId, status, attempts, trace } = webhook;
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#times.timeoutMs)]);
     const context = {
@@ -148,7 +150,12 @@ export class Webhooks {
         );
       });
     try {
-      await sendWebhook(webhook, { secret: this.#secret(webhook.owner), allowPrivate, signal });
+      const secret = this.#secret(webhook.owner);
+      const parent = trace?.traceparent;
+      const attributes = { 'undertone.recording': requestId, 'undertone.attempt': attempts + 1 };
+      await withSpan(telemetry, 'webhook', { kind: 'client', parent, attributes }, (span) =>
+        sendWebhook(webhook, { secret, allowPrivate, signal, headers: outgoingTrace(trace, span) }),
+      );
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       const afterMs = this.#times.retryMs[attempts];
@@ -174,13 +181,14 @@ interface SendOptions {
   readonly secret: Buffer;
   readonly allowPrivate: boolean;
   readonly signal: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly resolve?: Resolve;
 }
 
 /** One attempt. Rejects unless the receiver answers 2xx. Redirects are not followed. */
 export async function sendWebhook(
   webhook: Webhook,
-  { secret, allowPrivate, signal, resolve }: SendOptions,
+  { secret, allowPrivate, signal, headers, resolve }: SendOptions,
 ): Promise<void> {
   const url = requireWebhookUrl(webhook.url, allowPrivate);
   const body = bodyOf(webhook);
@@ -193,7 +201,7 @@ export async function sendWebhook(
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       'user-agent': 'undertone-webhooks',
-      ...outgoingTrace(webhook.trace),
+      ...headers,
       ...signatureHeaders(webhook.id, body, secret),
     },
   });
