@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { API_KEY_HEADER, PATHS } from '@undertone/contract';
+import { API_KEY_HEADER, ASYNCH_PATHS, PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
 import { FORM_TYPE, fileForm } from '@undertone/testing/form';
@@ -30,6 +30,7 @@ describe('several machines', () => {
       SERVICE_S3_ENDPOINT: s3.endpoint,
       SERVICE_WORKERS: '1',
       SERVICE_ASYNCH_JOBS: '1',
+      SERVICE_LOG_LEVEL: 'info',
     };
     const folder = await tempDir();
     const make = (role: string) => new ServerProcess(folder, { ...env, SERVICE_ROLE: role });
@@ -92,6 +93,24 @@ describe('several machines', () => {
     assert.equal(result.emotions.length, 6);
     assert.deepEqual(await other.result(upload.request_id), result);
     await nothingLeft();
+
+    const lines = [...apis, ...workers].flatMap((process) => process.linesAbout(upload.request_id));
+    const inOrder = lines.toSorted((a, b) => (String(a['time']) < String(b['time']) ? -1 : 1));
+    const steps = inOrder.map(({ role, msg, route }) => `${role}: ${msg === 'answered' ? route : msg}`);
+    const expected = [
+      `api: ${PATHS.asynch}${ASYNCH_PATHS.initiate}`,
+      `api: ${PATHS.asynch}${ASYNCH_PATHS.complete}`,
+      'worker: recording claimed',
+      'worker: recording completed',
+    ];
+    assert.deepEqual(
+      [...new Set(steps)].filter((step) => expected.includes(step)).toSorted(),
+      expected.toSorted(),
+    );
+    const [initiated] = inOrder;
+    for (const line of inOrder.filter(({ role }) => role === 'worker')) {
+      assert.equal(line['request_id'], initiated?.['request_id'], 'the call that created the recording');
+    }
   });
 
   test('after killing a worker and an API process and restarting PostgreSQL, all recordings finish with the same answers', async () => {
