@@ -15,7 +15,8 @@ interface StreamsOptions {
 
 /** A process that is this late refuses new streams, so that those it has are not closed. */
 const MAX_WAIT_MS = 1_000;
-const RETRY_SECONDS = 5;
+/** Random, so that streams that were refused together do not come back together. */
+const RETRY_SECONDS = { min: 3, max: 8 };
 
 /** All open streams: how many each key has, and which to close at shutdown. */
 export class Streams {
@@ -62,8 +63,10 @@ export class Streams {
   #requireCapacity(): void {
     const full = this.#totalLimit > 0 && this.#total >= this.#totalLimit;
     if (!full && this.#expectedWaitMs() <= MAX_WAIT_MS) return;
-    const detail = `The server is busy and takes no more streams. Try again in ${RETRY_SECONDS} seconds.`;
-    throw retryLater('overloaded', detail, RETRY_SECONDS);
+    const { min, max } = RETRY_SECONDS;
+    const seconds = min + Math.floor(Math.random() * (max - min + 1));
+    const detail = `The server is busy and takes no more streams. Try again in ${seconds} seconds.`;
+    throw retryLater('overloaded', detail, seconds);
   }
 
   /** Streams of a key. */
