@@ -70,7 +70,7 @@ proxy() {
 
 kubernetes() {
   .venv/bin/pip install --quiet --disable-pip-version-check --requirement deploy/requirements.txt
-  # There is no schema for KEDA's resources.
+  # There is no schema for the resources of KEDA and of the Prometheus Operator.
   .venv/bin/kubernetes-validate --strict \
     deploy/kubernetes/{service-account,config,secret.example,migration,api,worker,network-policy,ingress}.yaml
   # Without Go or the module proxy there is no helm here: name one in HELM.
@@ -93,6 +93,7 @@ alerts() {
   (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
   promtool=$work/prometheus/usr/bin/promtool
   "$promtool" check rules deploy/prometheus/undertone.rules.yml
+  "$promtool" check config --syntax-only deploy/prometheus/scrape.yml
   "$promtool" test rules deploy/prometheus/undertone.test.yml
   node deploy/dashboard-queries.ts >"$work/dashboard.rules.yml"
   "$promtool" check rules "$work/dashboard.rules.yml"

@@ -64,7 +64,11 @@ const HOSTILE: (() => Promise<void>)[] = [
 
 const limits = new Limits();
 console.log(`${describeMachine()}\n`);
-const server = await startServerProcess({ SERVICE_STREAM_LIMIT: '0', SERVICE_RATE_LIMIT: '0' });
+const server = await startServerProcess({
+  SERVICE_STREAM_LIMIT: '0',
+  SERVICE_STREAM_TOTAL_LIMIT: '0',
+  SERVICE_RATE_LIMIT: '0',
+});
 try {
   await recordedVoices();
   await conversations(values.people.split(',').map(Number));

@@ -11,6 +11,7 @@ import pytest
 
 from undertone_client import (
     AsyncEmotionClient,
+    AsyncEmotionStream,
     ConfigError,
     EmotionClient,
     MissingPackageError,
@@ -99,6 +100,32 @@ def test_one_thread_can_write_while_another_reads(real: RealServer) -> None:
     assert len(found) == 3
     with pytest.raises(RequestFailedError, match="has ended"):
         stream.write(VOICE)
+
+
+def test_streams_that_were_lost_together_do_not_reconnect_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def opened(_stream: AsyncEmotionStream) -> str:
+        return "connection"
+
+    monkeypatch.setattr("undertone_client.async_stream.asyncio.sleep", sleep)
+    monkeypatch.setattr("undertone_client.async_stream.random.random", lambda: 0.9)
+    monkeypatch.setattr(AsyncEmotionStream, "_open", opened)
+
+    async def connect() -> None:
+        stream = AsyncEmotionClient(api_key="k").stream()
+        await stream._open_spread(0)
+        assert slept == [], "the first connection is made at once"
+        stream._connected_before = True
+        await stream._open_spread(0)
+        assert slept == [pytest.approx(0.45)]
+        await stream._open_spread(1)
+        assert len(slept) == 1, "retries wait by themselves"
+
+    asyncio.run(connect())
 
 
 @both

@@ -34,6 +34,7 @@ import { joinUrl, modelsUrl } from './urls.ts';
 const SAMPLE_BYTES: Record<StreamEncoding, number> = { pcm_s16le: 2, pcm_f32le: 4, mulaw: 1, alaw: 1 };
 /** Backpressure: `write` waits while more than this is in flight. */
 const MAX_BUFFERED_BYTES = 256 * 1024;
+const RECONNECT_SPREAD_MS = 500;
 const POLL_MS = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -188,7 +189,11 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
     const { signal } = this.#stop;
     const attempts = this.#context.config.retryAttempts;
     const retries = { ...ASYNCH_RETRIES, codes: ['connection_failed'], attempts, what: 'Streaming', signal };
-    return withRetries(this.#context, retries, async () => {
+    return withRetries(this.#context, retries, async (retry) => {
+      // A server that stops loses all of its streams at once: they must not come back at once. Retries have jitter anyway.
+      if (retry === 0 && this.#connectedBefore) {
+        await this.#context.platform.sleep(Math.random() * RECONNECT_SPREAD_MS, signal);
+      }
       const socket = await this.#open().catch((error: unknown) => {
         // The server was up a moment ago, so it is probably restarting.
         const isTemporary = error instanceof ServerNotRunningError && this.#connectedBefore;

@@ -52,7 +52,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
   app.addHook('onListen', async () => metrics.resetEventLoopDelay());
   const refuseOtherMethods = watchMethods(app);
   answerErrors(app);
-  logRequests(app, metrics);
+  logRequests(app, metrics, services.telemetry);
   guardConnections(
     app,
     new Connections({ limits: services.connectionLimits, trustedProxies, metrics, logger }),

@@ -4,9 +4,11 @@ import { Classifier } from '@undertone/classifier';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import packageJson from '../package.json' with { type: 'json' };
 import { buildApp, buildOperationsApp } from './app.ts';
 import { AudioHours } from './audio-hours.ts';
 import { KeyEventLog } from './audit.ts';
+import { openWhenAvailable } from './await-stores.ts';
 import { Admission } from './clips/admission.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { Authenticator } from './http/authenticator.ts';
@@ -14,16 +16,21 @@ import { baseUrls } from './http/base-url.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
 import { readOwnerUse } from './operators/owner-use.ts';
+import { whyNotReady } from './operators/readiness.ts';
+import { StoreHealth } from './operators/store-health.ts';
 import { Sweep } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import { defaultLimits, requireSharedRecordings, type Settings } from './settings.ts';
 import { openStores, type Stores } from './stores/index.ts';
+import { measured } from './stores/measured.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams } from './streams/registry.ts';
 import type { StreamTimes } from './streams/session.ts';
+import { openTelemetry } from './telemetry/open.ts';
+import { NO_TELEMETRY, type Telemetry, withSpan } from './telemetry/telemetry.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
 
@@ -38,6 +45,8 @@ const ADMISSION_LIMITS = { maxBytes: 256 * 1024 * 1024, maxWaitMs: 2_000 };
 
 /** Memory for audio of streams that waits, and for recordings on their way to S3. Short recordings have their own. */
 const HELD_BYTES = 256 * 1024 * 1024;
+/** With one answer every 5 s, a thread that takes 100 ms for each is then always busy. */
+const STREAMS_PER_THREAD = 50;
 
 /** What the services are built from. Tests replace some of it. */
 export interface Dependencies {
@@ -47,6 +56,7 @@ export interface Dependencies {
   readonly classifier: Classifier;
   readonly metrics: Metrics;
   readonly stopping: AbortSignal;
+  readonly telemetry?: Telemetry;
   readonly bodyTimeouts?: Partial<Services['bodyTimeouts']>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
   readonly heldBytes?: number;
@@ -54,15 +64,37 @@ export interface Dependencies {
   readonly workerTimes?: Partial<WorkerTimes>;
   readonly streamTimes?: Partial<StreamTimes>;
   readonly webhookTimes?: Partial<WebhookTimes>;
+  /** How often readiness may write to the stores. */
+  readonly storeCheckMs?: number;
   readonly now?: () => number;
 }
 
 export function composeServices(dependencies: Dependencies): { services: Services; sweep: Sweep } {
-  const { settings, logger, classifier, metrics, stopping, now } = dependencies;
-  const { requests, keys, ledger, blobs, secrets, shared } = dependencies.stores;
+  const { settings, logger, classifier, metrics, stopping, now, telemetry = NO_TELEMETRY } = dependencies;
+  const { ledger, secrets, shared } = dependencies.stores;
+  const {
+    requests,
+    keys,
+    webhooks: webhookStore,
+    blobs,
+  } = measureStores(dependencies.stores, metrics, telemetry);
   const bodyTimeouts = { ...BODY_TIMEOUTS, ...dependencies.bodyTimeouts };
   metrics.watchClassifier(classifier);
-  metrics.watchRequests(() => requests.countByState());
+  metrics.watchBacklog({ requests, webhooks: webhookStore });
+  metrics.buildInfo({
+    version: packageJson.version,
+    role: settings.role,
+    weights: classifier.weightsName,
+    node: process.version,
+  });
+  const storeHealth = new StoreHealth({
+    requests,
+    blobs,
+    keys,
+    logger,
+    writeEveryMs: dependencies.storeCheckMs,
+  });
+  metrics.watchStores(storeHealth.states);
   const authenticator = new Authenticator({
     keys,
     environmentKey: settings.apiKey,
@@ -70,11 +102,14 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     ...(now && { now }),
   });
+  const readiness = { settings, classifier, authenticator, storeHealth, stopping };
+  metrics.watchReadiness(async () => (await whyNotReady(readiness)) === null);
   const webhooks = new Webhooks({
-    store: dependencies.stores.webhooks,
+    store: webhookStore,
     allowPrivate: settings.webhookPrivate,
     secrets,
     metrics,
+    telemetry,
     logger,
     ...(dependencies.webhookTimes && { times: dependencies.webhookTimes }),
   });
@@ -84,6 +119,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     blobs,
     classifier,
     metrics,
+    telemetry,
     logger,
     onFinished: () => webhooks.wake(),
     onAudio: (owner, seconds) => audioHours.add(owner, seconds),
@@ -92,6 +128,14 @@ export function composeServices(dependencies: Dependencies): { services: Service
   });
   const held = new HeldBytes(dependencies.heldBytes ?? HELD_BYTES);
   const streams = new Streams({
+    totalLimit:
+      settings.streamTotalLimit === 'auto'
+        ? STREAMS_PER_THREAD * classifier.stats().threads
+        : settings.streamTotalLimit,
+    expectedWaitMs: () => {
+      const { discrete, stream } = classifier.stats().queued;
+      return classifier.expectedWaitMs(discrete + stream);
+    },
     metrics,
     held,
     times: dependencies.streamTimes ?? {},
@@ -112,6 +156,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     onUnprocessed: (requests) => metrics.expiredUnprocessed.inc(requests),
     storageLimit: settings.storageLimit,
+    onSwept: (succeeded) => metrics.observeSweep(succeeded),
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
     takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
     eraseOldCopies:
@@ -133,7 +178,9 @@ export function composeServices(dependencies: Dependencies): { services: Service
     settings,
     logger,
     metrics,
+    telemetry,
     classifier,
+    storeHealth,
     admission,
     authenticator,
     tokens: new Tokens({ authenticator, secret: secrets.derive('tokens'), ...(now && { now }) }),
@@ -154,11 +201,30 @@ export function composeServices(dependencies: Dependencies): { services: Service
   return { services, sweep };
 }
 
+function measureStores({ requests, keys, webhooks, blobs }: Stores, metrics: Metrics, telemetry: Telemetry) {
+  const options = (store: string) => ({
+    measure: metrics.measureStore(store),
+    run: telemetry.isOn
+      ? (method: string, call: () => Promise<unknown>) =>
+          withSpan(telemetry, `${store}.${method}`, { kind: 'client' }, call)
+      : undefined,
+  });
+  return {
+    requests: measured(requests, options('requests')),
+    keys: measured(keys, options('keys')),
+    webhooks: measured(webhooks, options('webhooks')),
+    // Clients and the decoder decide how long these take.
+    blobs: measured(blobs, { ...options('recordings'), except: ['write', 'read'] }),
+  };
+}
+
 export interface RunningServer {
   readonly app: FastifyInstance;
   readonly url: string;
   /** The key that this start created because there was none. It is not available again. */
   readonly firstKey: string | null;
+  /** Nobody got to see it: revokes it, so that the next start creates another. */
+  discardFirstKey(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -172,18 +238,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   requireSharedRecordings(settings);
   // Closed in reverse order if the start fails.
   await using opened = new AsyncDisposableStack();
-  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
-  const stores = await openStores(settings, { kind: 'thread', onThreadError });
+  const stores = await openServerStores(settings, logger);
   opened.defer(() => stores.close());
-  if (settings.databaseUrl && !settings.s3Bucket) {
-    const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
-    opened.defer(
-      await lockForOneProcess(settings.databaseUrl, (err) => {
-        logger.fatal({ err }, 'stopping');
-        process.kill(process.pid, 'SIGTERM');
-      }),
-    );
-  }
   const classifier = await Classifier.start({
     weights: settings.weights,
     queueLimit: settings.queueLimit,
@@ -195,12 +251,19 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const metrics = new Metrics();
   metrics.watchProcess();
   opened.defer(() => metrics.close());
+  const telemetry = await openTelemetry(
+    process.env,
+    { version: packageJson.version, role: settings.role },
+    (err) => logger.warn({ err }, 'no traces are sent: the packages of OpenTelemetry cannot be loaded'),
+  );
+  opened.defer(() => telemetry.stop());
   const { services, sweep } = composeServices({
     settings,
     logger,
     stores,
     classifier,
     metrics,
+    telemetry,
     stopping: stopping.signal,
   });
   opened.defer(() => services.authenticator.close());
@@ -224,7 +287,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   }
   sweep.start();
 
-  const firstKey = (await needsKey(settings, stores)) ? (await stores.keys.create('first start')).key : null;
+  const first = (await needsKey(settings, stores)) ? await stores.keys.create('first start') : null;
   const url = settings.publicUrl || addressOf(app);
   const confinement = await classifier.ffmpegConfinement();
   logger.info(
@@ -249,7 +312,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   return {
     app,
     url,
-    firstKey,
+    firstKey: first?.key ?? null,
+    discardFirstKey: async () => {
+      if (first !== null) await stores.keys.revoke(first.record.id);
+    },
     /** Shuts down in the order of the data: no new requests, running jobs requeued, connections closed, stores closed. */
     stop: async () => {
       stopping.abort();
@@ -264,6 +330,32 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       logger.info('stopped');
     },
   };
+}
+
+/** Waits for PostgreSQL. A data folder that cannot be used ends the start, because only its operator can change that. */
+async function openServerStores(settings: Settings, logger: Logger): Promise<Stores> {
+  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
+  const open = () => openStores(settings, { kind: 'thread', onThreadError });
+  if (settings.databaseUrl === '') return open();
+  return openWhenAvailable(
+    async () => {
+      await using opened = new AsyncDisposableStack();
+      const stores = await open();
+      opened.defer(() => stores.close());
+      if (!settings.s3Bucket) {
+        const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
+        const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
+          logger.fatal({ err }, 'stopping');
+          process.kill(process.pid, 'SIGTERM');
+        });
+        opened.defer(unlock);
+      }
+      const closing = opened.move();
+      return { ...stores, close: () => closing.disposeAsync() };
+    },
+    settings,
+    logger,
+  );
 }
 
 /** When several processes start on a new database, only one creates the key. */

@@ -1,4 +1,4 @@
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PATHS } from '@undertone/contract';
@@ -25,6 +25,8 @@ export function banner(address: string, key: string | undefined): string {
 
 /** For servers without a terminal. Only the user that runs the server can read the file. */
 export async function writeFirstKey(dataDir: string, key: string, url: string): Promise<string> {
+  // With PostgreSQL the folder may not exist yet.
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const file = join(dataDir, FIRST_KEY_FILE);
   await writeFile(file, `${key}\n${url}/#key=${key}\n`, { mode: 0o600 });
   await chmod(file, 0o600); // the file may be an old one

@@ -1,5 +1,7 @@
+import { hostname } from 'node:os';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
+import packageJson from '../package.json' with { type: 'json' };
 import { type RunningServer, startServer } from './compose.ts';
 import { banner, writeFirstKey } from './first-start.ts';
 import { applyRuntimeFlags } from './runtime-flags.ts';
@@ -12,7 +14,7 @@ const SAME_SIGNAL_MS = 300;
 /** Runs the server until a signal. The first one stops it in order, the second one at once. */
 export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> {
   const settings = readSettings(env);
-  const logger = createLogger(settings.logLevel);
+  const logger = createLogger(settings.logLevel, undefined, settings.role);
   for (const warning of unknownVariables(env)) logger.warn(warning);
   const server = await startServer(settings, logger);
   let stoppedAt: number | undefined;
@@ -37,25 +39,36 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
 }
 
 /** JSON lines, or readable ones on a terminal. Nothing a caller sent is logged: no body, header or query. */
-export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+export function createLogger(
+  level: LogLevel,
+  destination?: DestinationStream,
+  role: Settings['role'] = 'all',
+): Logger {
+  const base = { service: 'undertone', role, version: packageJson.version, host: hostname() };
+  const options = { level, base, timestamp: pino.stdTimeFunctions.isoTime };
   if (destination) return pino(options, destination);
   if (process.stdout.isTTY) {
-    return pino(options, pretty({ colorize: true, translateTime: 'SYS:HH:MM:ss', sync: true }));
+    return pino(
+      options,
+      pretty({ colorize: true, translateTime: 'SYS:HH:MM:ss', ignore: Object.keys(base).join(), sync: true }),
+    );
   }
   return pino(options);
 }
 
 /** The key is printed on a terminal only: logs are kept, and other people read them. */
-async function welcome(
-  { firstKey, url }: RunningServer,
-  { dataDir }: Settings,
-  logger: Logger,
-): Promise<void> {
+async function welcome(server: RunningServer, { dataDir }: Settings, logger: Logger): Promise<void> {
+  const { firstKey, url } = server;
   if (process.stdout.isTTY) process.stdout.write(banner(url, firstKey ?? undefined));
   else if (firstKey !== null) {
-    const file = await writeFirstKey(dataDir, firstKey, url);
-    logger.info({ file }, 'created the first API key; this file has the key and a link to the web page');
+    try {
+      const file = await writeFirstKey(dataDir, firstKey, url);
+      logger.info({ file }, 'created the first API key; this file has the key and a link to the web page');
+    } catch (err) {
+      // With PostgreSQL and S3 a server needs no folder that it can write to.
+      logger.warn({ err }, 'there is no API key yet; create one with `undertone keys create NAME`');
+      await server.discardFirstKey();
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import type { BaseUrlOf } from './http/base-url.ts';
 import type { BodyTimeouts } from './http/body.ts';
 import type { ConnectionLimits } from './http/connections.ts';
 import type { Metrics } from './operators/metrics.ts';
+import type { StoreHealth } from './operators/store-health.ts';
 import type { Uploads } from './recordings/uploads.ts';
 import type { RecordingWorker } from './recordings/worker.ts';
 import type { Settings } from './settings.ts';
@@ -16,6 +17,7 @@ import type { RequestStore } from './stores/contracts.ts';
 import type { Secrets } from './stores/signing.ts';
 import type { MakeBuckets } from './stores/sql/limits.ts';
 import type { Streams } from './streams/registry.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 import type { Tokens } from './tokens/tokens.ts';
 import type { Webhooks } from './webhooks/deliver.ts';
 
@@ -27,7 +29,9 @@ export interface Services {
   readonly settings: Settings;
   readonly logger: FastifyBaseLogger;
   readonly metrics: Metrics;
+  readonly telemetry: Telemetry;
   readonly classifier: Classifier;
+  readonly storeHealth: StoreHealth;
   readonly admission: Admission;
   readonly authenticator: Authenticator;
   readonly tokens: Tokens;

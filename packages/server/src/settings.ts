@@ -76,7 +76,7 @@ export const SETTINGS = {
     weightsName,
   ),
   modelsDir: setting('SERVICE_MODELS_DIR', '', 'Folder with model files, if not the shipped ones', text),
-  workers: setting('SERVICE_WORKERS', 'auto', 'Inference threads; auto is one per core', workers),
+  workers: setting('SERVICE_WORKERS', 'auto', 'Inference threads; auto is one per core', autoOr(1, 256)),
   queueLimit: setting(
     'SERVICE_QUEUE_LIMIT',
     '64',
@@ -124,6 +124,12 @@ export const SETTINGS = {
     '100',
     'Open streams for each key; 0 is no limit',
     integer(0, 1_000_000),
+  ),
+  streamTotalLimit: setting(
+    'SERVICE_STREAM_TOTAL_LIMIT',
+    'auto',
+    'Open streams of this process, one more gets a 503; auto is 50 per inference thread, 0 is no limit',
+    autoOr(0, 1_000_000),
   ),
   socketIo: setting(
     'SERVICE_SOCKET_IO',
@@ -340,13 +346,15 @@ function trueOrFalse(value: string): boolean {
   return oneOf(['true', 'false'])(value) === 'true';
 }
 
-function workers(value: string): number | 'auto' {
-  if (value === 'auto') return value;
-  try {
-    return integer(1, 256)(value);
-  } catch {
-    throw new Error('auto or a whole number from 1 to 256');
-  }
+function autoOr(min: number, max: number): (text: string) => number | 'auto' {
+  return (value) => {
+    if (value === 'auto') return value;
+    try {
+      return integer(min, max)(value);
+    } catch (error) {
+      throw new Error(`auto or ${(error as Error).message}`);
+    }
+  };
 }
 
 function weightsName(value: string): string {

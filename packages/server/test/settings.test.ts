@@ -37,6 +37,7 @@ test('without any variable the defaults apply', () => {
     audioHoursLimit: 0,
     rateLimit: 0,
     streamLimit: 100,
+    streamTotalLimit: 'auto',
     socketIo: true,
     webhookPrivate: false,
     corsOrigins: [],

@@ -3,14 +3,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATHS } from '@undertone/contract';
+import { API_KEY_HEADER, ASYNCH_PATHS, PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
+import { FORM_TYPE, fileForm } from '@undertone/testing/form';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { ServerProcess } from '@undertone/testing/server-process';
 import { LONG_TIMEOUT_MS } from '@undertone/testing/timeouts';
-import { longWav } from '@undertone/testing/wav';
+import { longWav, wav } from '@undertone/testing/wav';
 
 describe('several machines', () => {
   let cluster: PostgresCluster;
@@ -30,6 +31,7 @@ describe('several machines', () => {
       SERVICE_S3_ENDPOINT: s3.endpoint,
       SERVICE_WORKERS: '1',
       SERVICE_ASYNCH_JOBS: '1',
+      SERVICE_LOG_LEVEL: 'info',
     };
     const folder = await tempDir();
     const make = (role: string) => new ServerProcess(folder, { ...env, SERVICE_ROLE: role });
@@ -92,6 +94,24 @@ describe('several machines', () => {
     assert.equal(result.emotions.length, 6);
     assert.deepEqual(await other.result(upload.request_id), result);
     await nothingLeft();
+
+    const lines = [...apis, ...workers].flatMap((process) => process.linesAbout(upload.request_id));
+    const inOrder = lines.toSorted((a, b) => (String(a['time']) < String(b['time']) ? -1 : 1));
+    const steps = inOrder.map(({ role, msg, route }) => `${role}: ${msg === 'answered' ? route : msg}`);
+    const expected = [
+      `api: ${PATHS.asynch}${ASYNCH_PATHS.initiate}`,
+      `api: ${PATHS.asynch}${ASYNCH_PATHS.complete}`,
+      'worker: recording claimed',
+      'worker: recording completed',
+    ];
+    assert.deepEqual(
+      [...new Set(steps)].filter((step) => expected.includes(step)).toSorted(),
+      expected.toSorted(),
+    );
+    const [initiated] = inOrder;
+    for (const line of inOrder.filter(({ role }) => role === 'worker')) {
+      assert.equal(line['request_id'], initiated?.['request_id'], 'the call that created the recording');
+    }
   });
 
   test('after killing a worker and an API process and restarting PostgreSQL, all recordings finish with the same answers', async () => {
@@ -105,7 +125,11 @@ describe('several machines', () => {
     const away = await client.prediction(ids[0] as string);
     assert.equal(away.status, 503);
     assert.ok(away.headers.get('retry-after'));
-    assert.equal((await fetch(apis[1].url + PATHS.ready)).status, 503);
+    const { url, key } = apis[1];
+    const ready = await fetch(url + PATHS.ready);
+    assert.equal(ready.status, 200, 'short recordings are still answered');
+    const short = { method: 'POST', headers: { [API_KEY_HEADER]: key, 'content-type': FORM_TYPE } };
+    assert.equal((await fetch(url + PATHS.discrete, { ...short, body: fileForm(wav()) })).status, 200);
     await cluster.startServer();
     await apis[0].end('SIGKILL');
     // Takes two seconds on an idle machine.

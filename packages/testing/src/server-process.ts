@@ -9,7 +9,7 @@ import { ROOT } from './paths.ts';
 import { freePort, isReady } from './ready.ts';
 
 const MAIN = join(ROOT, 'packages/server/src/main.ts');
-const KEPT_LOG_CHARS = 10_000;
+const KEPT_LOG_CHARS = 200_000;
 const START_TIMEOUT_MS = 180_000;
 
 /** The real server as a process that can be killed and started again with the same data and port. */
@@ -20,6 +20,7 @@ export class ServerProcess {
   readonly #ownsDataDir: boolean;
   #child: ChildProcess | undefined;
   #port: number | undefined;
+  #log = '';
 
   constructor(dataDir: string, env: Readonly<Record<string, string>> = {}, ownsDataDir = false) {
     this.dataDir = dataDir;
@@ -55,15 +56,22 @@ export class ServerProcess {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#child = child;
-    let log = '';
+    this.#log = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      log = (log + text).slice(-KEPT_LOG_CHARS);
+      this.#log = (this.#log + text).slice(-KEPT_LOG_CHARS);
     });
     const deadline = performance.now() + START_TIMEOUT_MS;
     while (!(await isReady(this.url))) {
-      if (!this.isAlive || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
+      if (!this.isAlive || performance.now() > deadline)
+        throw new Error(`the server did not start: ${this.#log}`);
       await sleep(20);
     }
+  }
+
+  /** The lines of its log about a recording, since the last start. */
+  linesAbout(recording: string): Record<string, unknown>[] {
+    const lines = this.#log.split('\n').filter((line) => line.includes(recording) && line.endsWith('}'));
+    return lines.map((line) => JSON.parse(line)).filter((line) => line.recording === recording);
   }
 
   /** Sends the signal and waits until the process is gone. */

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import random
 from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING, Any, Callable, Union
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 ENCODINGS = {"pcm_s16le": 2, "pcm_f32le": 4, "mulaw": 1, "alaw": 1}
 
 _PROTOCOL = "undertone.v1"
+_RECONNECT_SPREAD_SECONDS = 0.5
 _OPEN_SECONDS = 10
 _CLOSE_SECONDS = 2
 
@@ -199,7 +201,7 @@ class AsyncEmotionStream:
                 return self._connection
             try:
                 attempts = self._session.config.retry_attempts
-                connection = await with_retries("Streaming", attempts, ASYNCH_RETRIES, lambda _retry: self._open())
+                connection = await with_retries("Streaming", attempts, ASYNCH_RETRIES, self._open_spread)
             except Failure as failure:
                 self._finish(failure.as_error(RequestFailedError))
                 raise
@@ -216,6 +218,12 @@ class AsyncEmotionStream:
                     call_back(self._on_reconnect)
             self._connected_before = True
             return connection
+
+    async def _open_spread(self, retry: int) -> Any:
+        # A server that stops loses all of its streams at once: they must not come back at once. Retries have jitter.
+        if retry == 0 and self._connected_before:
+            await asyncio.sleep(random.random() * _RECONNECT_SPREAD_SECONDS)  # noqa: S311 - jitter, not security
+        return await self._open()
 
     async def _open(self) -> Any:
         """Try to connect once."""

@@ -69,6 +69,8 @@ async function classify(
   };
   metrics.observeClip(stages, prediction.seconds);
   if (request.caller !== null) audioHours.add(request.caller.owner, prediction.seconds);
+  request.span?.addPast('decode', decodeMs, inferenceMs);
+  request.span?.addPast('inference', inferenceMs);
   reply.headers({
     'server-timing': Object.entries(stages)
       .map(([stage, ms]) => `${stage};dur=${ms.toFixed(1)}`)

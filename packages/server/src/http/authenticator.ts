@@ -74,6 +74,11 @@ export class Authenticator {
     return this.#environmentHash !== null && this.#environmentCaller(this.#environmentHash).owner === owner;
   }
 
+  /** True if some key would be accepted while the store is unavailable. */
+  get knowsCallers(): boolean {
+    return [...this.#cache.values()].some(({ caller }) => caller !== null);
+  }
+
   async #cached(name: string, lookUp: () => Promise<Caller | null>): Promise<Caller | null> {
     const cached = this.#cache.get(name);
     if (cached !== undefined && this.#monotonicMs() - cached.lookedUpAt < FRESH_MS)

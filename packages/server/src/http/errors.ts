@@ -25,6 +25,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   if (problem.status >= 500 && problem.cause !== undefined)
     request.log.error({ err: problem.cause }, 'failed');
   if (problem.status === 401) reply.header('www-authenticate', `ApiKey header="${API_KEY_HEADER}"`);
+  request.problemCode = problem.code;
   const extensions = request.server.problemExtensions.map((extend) => extend(problem));
   reply
     .code(problem.status)

@@ -14,18 +14,39 @@ export const MODELS_OPERATION: Operation = {
   },
 };
 
-const STATUS = (description: string, status: string) => ({
+const STATUS = (description: string, status: string, more: Record<string, unknown> = {}) => ({
   description,
   content: {
     'application/json': {
       schema: {
         type: 'object',
-        required: ['status'],
-        properties: { status: { type: 'string', const: status } },
+        required: ['status', ...Object.keys(more)],
+        properties: { status: { type: 'string', const: status }, ...more },
       },
     },
   },
 });
+
+const STORE = (description: string) => ({
+  type: 'object',
+  description,
+  required: ['up'],
+  properties: {
+    up: { type: 'boolean', description: 'It can be written.' },
+    reason: { type: 'string', description: 'Why not.' },
+  },
+});
+
+const STORES = {
+  stores: {
+    type: 'object',
+    required: ['database', 'recordings'],
+    properties: {
+      database: STORE('Keys, requests and results.'),
+      recordings: STORE('Recordings that wait for a worker.'),
+    },
+  },
+};
 
 export const HEALTH_OPERATION: Operation = {
   config: { withoutKey: true, probe: true },
@@ -46,9 +67,9 @@ export const READY_OPERATION: Operation = {
     tags: ['Operations'],
     summary: 'Can it accept requests?',
     description:
-      '503 if no inference thread is running, the store is not writable, or the server is shutting down; `detail` says which.',
+      '503 if no inference thread is running, the server is shutting down, or no key can be checked; `detail` says which. A store that cannot be written is reported in `stores`: only the calls that need it get a 503.',
     security: [],
-    response: { 200: STATUS('It can accept requests', 'ready'), ...problems('overloaded') },
+    response: { 200: STATUS('It can accept requests', 'ready', STORES), ...problems('overloaded') },
   },
 };
 

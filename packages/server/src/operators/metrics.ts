@@ -1,11 +1,17 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Classifier } from '@undertone/classifier';
-import type { RequestState } from '@undertone/contract';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { SqlStores } from '../stores/contracts.ts';
+import type { Measure } from '../stores/measured.ts';
+import { atMostEvery } from './at-most-every.ts';
 
 const LATENCY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5];
 const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 const LOOP_RESOLUTION_MS = 5;
+/** The p99 of the event loop is that of the last whole interval. */
+const LOOP_INTERVAL_MS = 10_000;
+
+const BACKLOG_EVERY_MS = 10_000;
 
 type Counts = Partial<Record<string, number>>;
 
@@ -24,6 +30,11 @@ export class Metrics {
     'route',
     'status',
   ]);
+  readonly problems = this.#counter(
+    'undertone_problems_total',
+    'Refused and failed HTTP requests by error code',
+    ['code'],
+  );
   readonly latency = this.#histogram('undertone_request_seconds', 'Time from request to response', [
     'method',
     'route',
@@ -62,25 +73,53 @@ export class Metrics {
     'undertone_stream_lag_seconds',
     'Time from the last byte of a stream window to its prediction',
   );
+  readonly #storeSeconds = this.#histogram('undertone_store_seconds', 'Time of each call to a store', [
+    'store',
+  ]);
+  readonly #storeErrors = this.#counter('undertone_store_errors_total', 'Failed calls to a store', [
+    'store',
+    'reason',
+  ]);
+  readonly #sweeps = this.#counter('undertone_sweeps_total', 'Runs of the sweep in this process', [
+    'outcome',
+  ]);
+  readonly #lastSweep = new Gauge({
+    name: 'undertone_sweep_last_success_timestamp_seconds',
+    help: 'Time of the last successful sweep in this process',
+    registers: [this.registry],
+  });
   readonly #audioSeconds = this.#counter('undertone_audio_seconds_total', 'Seconds of audio classified', [
     'interface',
   ]);
   readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
 
-  constructor() {
+  readonly #loopTimer: NodeJS.Timeout;
+  #loopMax = 0;
+  #loopP99: number | undefined;
+
+  constructor({ loopIntervalMs = LOOP_INTERVAL_MS }: { loopIntervalMs?: number } = {}) {
     this.#loopDelay.enable();
     // The monitor includes its own sampling interval in the delay.
     const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - LOOP_RESOLUTION_MS * 1e6) / 1e9;
-    this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', () =>
-      seconds(this.#loopDelay.max),
-    );
-    this.#gauge('undertone_event_loop_delay_p99_seconds', 'p99 event-loop delay since the start', () =>
-      seconds(this.#loopDelay.percentile(99)),
+    const p99 = () => seconds(this.#loopDelay.percentile(99));
+    const max = () => Math.max(this.#loopMax, seconds(this.#loopDelay.max));
+    this.#loopTimer = setInterval(() => {
+      this.#loopP99 = p99();
+      this.#loopMax = max();
+      this.#loopDelay.reset();
+    }, loopIntervalMs).unref();
+    this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', max);
+    this.#gauge(
+      'undertone_event_loop_delay_p99_seconds',
+      'p99 event-loop delay in the last 10 seconds',
+      () => this.#loopP99 ?? p99(),
     );
   }
 
   /** Startup blocks the event loop, before there is any request to delay. */
   resetEventLoopDelay(): void {
+    this.#loopMax = 0;
+    this.#loopP99 = undefined;
     this.#loopDelay.reset();
   }
 
@@ -117,14 +156,70 @@ export class Metrics {
     this.#gauge('undertone_streams_open', 'Open streams', open);
   }
 
-  watchRequests(countByState: () => Promise<Partial<Record<RequestState, number>>>): void {
+  /** Bounded labels that never change while the process runs. */
+  buildInfo(labels: Readonly<Record<'version' | 'role' | 'weights' | 'node', string>>): void {
+    new Gauge({
+      name: 'undertone_build_info',
+      help: '1; its labels say what runs here',
+      labelNames: Object.keys(labels),
+      registers: [this.registry],
+    }).set({ ...labels }, 1);
+  }
+
+  watchReadiness(isReady: () => Promise<boolean>): void {
+    this.#gauge('undertone_ready', '1 if the process accepts traffic (/readyz), 0 if not', async () =>
+      Number(await isReady()),
+    );
+  }
+
+  watchStores(states: () => Promise<Readonly<Record<string, string | null>>>): void {
+    this.#gaugeByLabel('undertone_store_up', '1 if the store can be written, 0 if not', 'store', async () =>
+      Object.fromEntries(
+        Object.entries(await states()).map(([store, reason]) => [store, reason === null ? 1 : 0]),
+      ),
+    );
+  }
+
+  /** Counts that need the database. Every scrape shares one read in 10 seconds; while it fails, there are none. */
+  watchBacklog({ requests, webhooks }: Pick<SqlStores, 'requests' | 'webhooks'>): void {
+    const read = atMostEvery(BACKLOG_EVERY_MS, async () => ({
+      states: await requests.countByState(),
+      backlog: await requests.backlog(),
+      webhooks: await webhooks.count(),
+    }));
+    const orNothing = async <T>(pick: (counts: Awaited<ReturnType<typeof read>>) => T) =>
+      read().then(pick, () => undefined);
     this.#gaugeByLabel(
       'undertone_asynch_requests',
       'Asynch requests by state; `queued` ones wait for a worker',
       'state',
-      // An unavailable store must not hide all other metrics.
-      () => countByState().catch(() => ({})),
+      async () => (await orNothing(({ states }) => states)) ?? {},
     );
+    this.#gauge(
+      'undertone_asynch_abandoned_requests',
+      'Requests in state processing whose worker no longer renews its lease',
+      () => orNothing(({ backlog }) => backlog.abandoned),
+    );
+    this.#gauge(
+      'undertone_asynch_oldest_waiting_seconds',
+      'Age of the oldest request that waits for a worker, since its creation; 0 if none waits',
+      () => orNothing(({ backlog }) => backlog.oldestMs / 1000),
+    );
+    this.#gauge('undertone_webhooks_waiting', 'Webhooks that are not delivered yet', () =>
+      orNothing((counts) => counts.webhooks),
+    );
+  }
+
+  measureStore(store: string): Measure {
+    return (seconds, outcome) => {
+      this.#storeSeconds.observe({ store }, seconds);
+      if (outcome !== 'ok') this.#storeErrors.inc({ store, reason: outcome });
+    };
+  }
+
+  observeSweep(succeeded: boolean): void {
+    this.#sweeps.inc({ outcome: succeeded ? 'succeeded' : 'failed' });
+    if (succeeded) this.#lastSweep.setToCurrentTime();
   }
 
   /** Only if the operator wants it: one series for each owner and resource. */
@@ -158,6 +253,7 @@ export class Metrics {
   }
 
   close(): void {
+    clearInterval(this.#loopTimer);
     this.#loopDelay.disable();
   }
 
@@ -174,14 +270,16 @@ export class Metrics {
     return new Histogram({ name, help, labelNames, buckets, registers: [this.registry] });
   }
 
-  /** `read` is called at every scrape. */
-  #gauge(name: string, help: string, read: () => number): void {
+  /** `read` is called at every scrape. There is no value while it returns none. */
+  #gauge(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
     new Gauge({
       name,
       help,
       registers: [this.registry],
-      collect() {
-        this.set(read());
+      async collect() {
+        const value = await read();
+        if (value === undefined) this.remove();
+        else this.set(value);
       },
     });
   }

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DEFAULT_MODEL, type ModelId, type ModelInfo, type ModelList, PATHS } from '@undertone/contract';
-import { retryLater } from '../problems.ts';
 import type { Services } from '../services.ts';
 import { HEALTH_OPERATION, METRICS_OPERATION, MODELS_OPERATION, READY_OPERATION } from './describe.ts';
+import { whyNotReady } from './readiness.ts';
+import type { StoreStates } from './store-health.ts';
 
 /** Health, readiness, metrics and the list of models. */
 export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
@@ -17,15 +18,11 @@ export const operationRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
 
 /** What only operators may see: on a port of its own if there is one. */
 export const operatorRoutes: FastifyPluginAsyncTypebox<Services> = async (app, services) => {
-  const { metrics } = services;
-  const checkStores = atMostEvery(STORE_CHECK_MS, async () => {
-    await services.requests.checkWritable();
-    await services.blobs.checkWritable();
-  });
+  const { metrics, storeHealth } = services;
   app.get(PATHS.ready, READY_OPERATION, async () => {
-    requireRunning(services);
-    await checkStores();
-    return { status: 'ready' };
+    const problem = await whyNotReady(services);
+    if (problem !== null) throw problem;
+    return { status: 'ready', stores: describeStores(await storeHealth.states()) };
   });
 
   app.get(PATHS.metrics, METRICS_OPERATION, async (request, reply) => {
@@ -36,22 +33,9 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<Services> = async (app, s
   });
 };
 
-function requireRunning({ classifier, stopping }: Services): void {
-  if (stopping.aborted) throw retryLater('overloaded', 'This server is stopping.', 1);
-  if (classifier.stats().alive === 0) throw retryLater('overloaded', 'No inference thread is running.', 1);
-}
-
-/** The check writes to the stores, and anybody may ask. */
-const STORE_CHECK_MS = 1_000;
-
-/** All callers share one run and its outcome. An unavailable store rejects with its reason, the detail of the 503. */
-function atMostEvery(everyMs: number, check: () => Promise<void>): () => Promise<void> {
-  let latest: { at: number; outcome: Promise<void> } | undefined;
-  return () => {
-    const now = performance.now();
-    if (latest === undefined || now - latest.at >= everyMs) latest = { at: now, outcome: check() };
-    return latest.outcome;
-  };
+function describeStores({ database, recordings }: StoreStates) {
+  const describe = (reason: string | null) => (reason === null ? { up: true } : { up: false, reason });
+  return { database: describe(database), recordings: describe(recordings) };
 }
 
 function listModels({ classifier }: Services): ModelList {

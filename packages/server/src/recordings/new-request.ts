@@ -7,7 +7,7 @@ import {
   type SendQuery,
 } from '@undertone/contract';
 import { ProblemError } from '../problems.ts';
-import type { AsynchRequest, Idempotency, NewRequest, RequestStore } from '../stores/contracts.ts';
+import type { AsynchRequest, Idempotency, NewRequest, RequestStore, Trace } from '../stores/contracts.ts';
 import type { KeyLimits } from '../stores/key-limits.ts';
 
 /** What a call says about the request it creates. */
@@ -18,6 +18,7 @@ export interface CreateCommand {
   readonly query: SendQuery & { readonly part_count?: number };
   /** As the client sent it. */
   readonly idempotencyKey: string | undefined;
+  readonly trace: Trace;
   /** For a whole recording in one call. */
   readonly uploadLeaseMs?: number;
 }
@@ -32,7 +33,7 @@ export async function createRequest(
   requests: RequestStore,
   command: CreateCommand,
 ): Promise<{ request: AsynchRequest; isNew: boolean }> {
-  const { owner, limits, query, uploadLeaseMs } = command;
+  const { owner, limits, query, trace, uploadLeaseMs } = command;
   const { open, storage } = limits;
   // By parts, the queue counts when the upload is complete.
   const quota = { open, storage, queued: uploadLeaseMs === undefined ? 0 : limits.queued };
@@ -46,6 +47,7 @@ export async function createRequest(
     label: query.label ?? null,
     webhookUrl: query.webhook_url ?? null,
     partCount: query.part_count ?? 1,
+    trace,
     ...(uploadLeaseMs !== undefined && { uploadLeaseMs }),
   };
   const idempotency = idempotencyOf(command);

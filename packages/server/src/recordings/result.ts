@@ -4,6 +4,7 @@ import { ASYNCH_LIMITS, type DetailedResult } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
 import type { BlobStore } from '../stores/blobs.ts';
 import type { Claim, Failure, Outcome, Part, RequestStore, ResultChunk } from '../stores/contracts.ts';
+import { type Telemetry, withSpan } from '../telemetry/telemetry.ts';
 import { writeResult } from './time-line.ts';
 
 export interface ClassifyDependencies {
@@ -11,6 +12,7 @@ export interface ClassifyDependencies {
   readonly blobs: BlobStore;
   readonly classifier: Classifier;
   readonly metrics: Metrics;
+  readonly telemetry: Telemetry;
 }
 
 interface ClassifyOptions {
@@ -29,7 +31,7 @@ interface Finished {
 /** Rejects only with errors that the recording did not cause; the worker then requeues the request. */
 export async function classifyRequest(
   { request, failedAttempts }: Claim,
-  { requests, blobs, classifier, metrics }: ClassifyDependencies,
+  { requests, blobs, classifier, metrics, telemetry }: ClassifyDependencies,
   options: ClassifyOptions,
 ): Promise<Finished> {
   const { id, owner, model, intervalSeconds: stepSeconds, channels } = request;
@@ -45,12 +47,10 @@ export async function classifyRequest(
   const start = performance.now();
   try {
     const source = joinParts(blobs, id, await requests.parts(id));
-    const prediction = await classifier.classifyRecording(source, {
-      stepSeconds,
-      channels,
-      owner,
-      ...options,
-    });
+    // Threads decode and classify by turns, so both are one span.
+    const prediction = await withSpan(telemetry, 'decode and inference', {}, () =>
+      classifier.classifyRecording(source, { stepSeconds, channels, owner, ...options }),
+    );
     metrics.observeJob((performance.now() - start) / 1000, prediction.seconds);
     const seconds = Number(prediction.seconds.toFixed(3));
     return { ...writeResult(request, prediction, classifier.weightsName), seconds };

@@ -20,6 +20,7 @@ import { ProblemError } from '../problems.ts';
 import type { Services, TypedApp } from '../services.ts';
 import type { PartUrl } from '../stores/blobs.ts';
 import { nextSlice } from '../stores/slices.ts';
+import { traceOf } from '../trace.ts';
 import { requireWebhookUrl } from '../webhooks/address.ts';
 import {
   COMPLETE,
@@ -130,6 +131,7 @@ export function addInitiateRoute(
       const command = parseCreate(caller, `${method} initiate`, request.query, services);
       await services.audioHours.require(command);
       const begun = await services.uploads.initiate(command, services.baseUrlOf(caller));
+      request.recording = begun.request_id;
       return sendUrls(reply as FastifyReply, begun);
     },
   });
@@ -181,10 +183,9 @@ const sendRoute: FastifyPluginAsyncTypebox<Services> = async (app, services) => 
     async (request, reply) => {
       const command = parseCreate(request as FastifyRequest, 'POST requests', request.query, services);
       await services.audioHours.require(command);
-      return reply
-        .code(202)
-        .headers(NO_STORE)
-        .send(await services.uploads.send(command, request.raw));
+      const sent = await services.uploads.send(command, request.raw);
+      request.recording = sent.request_id;
+      return reply.code(202).headers(NO_STORE).send(sent);
     },
   );
 };
@@ -221,7 +222,7 @@ function parseCreate(
   if (query.webhook_url !== undefined) requireWebhookUrl(query.webhook_url, settings.webhookPrivate);
   const idempotencyKey = request.headers[IDEMPOTENCY_KEY_HEADER] as string | undefined;
   const { owner, limits } = callerOf(request);
-  return { owner, limits, method, query, idempotencyKey };
+  return { owner, limits, method, query, idempotencyKey, trace: traceOf(request) };
 }
 
 /** PostgreSQL cannot store NUL, and no control character belongs in a name or an address. */

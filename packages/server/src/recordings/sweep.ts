@@ -17,6 +17,8 @@ interface SweepOptions {
   readonly onUnprocessed?: (requests: number) => void;
   /** Bytes that an owner may have stored, if it has no limit of its own; 0 is no limit. */
   readonly storageLimit: number;
+  /** Called after each run. */
+  readonly onSwept?: (succeeded: boolean) => void;
   /** A blob without a record may still be arriving. At this age it is an orphan, left by a crash. */
   readonly orphanAfterMs: number;
   /** Erases expired copies of an embedded database, which upgrades leave. */
@@ -32,6 +34,9 @@ export class Sweep {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
+  /** Groups erased in this run. */
+  #erased = 0;
+  #expired = 0;
 
   constructor(options: SweepOptions) {
     this.#options = options;
@@ -56,7 +61,18 @@ export class Sweep {
       async () => this.#options.eraseOldCopies?.(),
     ];
     const failures: unknown[] = [];
+    const start = performance.now();
+    this.#erased = 0;
+    this.#expired = 0;
     for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+    const line = {
+      expired: this.#expired,
+      erased: this.#erased,
+      failures: failures.length,
+      ms: Math.round(performance.now() - start),
+    };
+    this.#options.logger[this.#expired + this.#erased > 0 ? 'info' : 'debug'](line, 'swept');
+    this.#options.onSwept?.(failures.length === 0);
     if (failures.length > 1) throw new AggregateError(failures, 'Several steps of the sweep failed');
     if (failures.length > 0) throw failures[0];
   }
@@ -66,6 +82,7 @@ export class Sweep {
     let unprocessed = 0;
     for (let more = true; more && !this.#stopped; ) {
       const batch = await requests.expire();
+      this.#expired += batch.requests;
       unprocessed += batch.unprocessed;
       onUnprocessed?.(batch.unprocessed);
       more = batch.more;
@@ -97,6 +114,7 @@ export class Sweep {
 
   async #eraseGroup(group: string): Promise<void> {
     await this.#options.blobs.eraseGroup(group);
+    this.#erased++;
     await this.#options.requests.deleteParts(group);
   }
 

@@ -3,6 +3,8 @@ import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classif
 import type { FastifyBaseLogger } from 'fastify';
 import type { Claim } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
+import { withSpan } from '../telemetry/telemetry.ts';
+import { traceFields } from '../trace.ts';
 import { type ClassifyDependencies, classifyRequest } from './result.ts';
 
 export interface WorkerTimes {
@@ -150,9 +152,14 @@ export class RecordingWorker {
   }
 
   async #runJob(claim: Claim): Promise<void> {
-    const { requests, metrics, logger, onFinished, onAudio } = this.#options;
-    const { request, lease } = claim;
+    const { requests, metrics, telemetry, onFinished, onAudio } = this.#options;
+    const { request, lease, failedAttempts, trace, waitedMs } = claim;
     const cancelled = new AbortController();
+    const attempt = failedAttempts + 1;
+    const logger = this.#options.logger.child({ ...traceFields(trace), recording: request.id, attempt });
+    logger.info({ waited_ms: Math.round(waitedMs) }, 'recording claimed');
+    const start = performance.now();
+    const ms = () => Math.round(performance.now() - start);
     let progress = 0;
     this.#running.set(request.id, { lease, owner: request.owner, cancelled });
     const heartbeat = setInterval(() => {
@@ -164,36 +171,47 @@ export class RecordingWorker {
       );
     }, this.#times.renewEveryMs);
     try {
-      const {
-        outcome,
-        seconds,
-        chunks = [],
-      } = await classifyRequest(claim, this.#options, {
-        signal: AbortSignal.any([cancelled.signal, this.#stopping.signal]),
-        onProgress: (share) => {
-          progress = share;
-        },
-      });
+      const parent = trace?.traceparent;
+      const attributes = { 'undertone.recording': request.id, 'undertone.attempt': attempt };
+      const signal = AbortSignal.any([cancelled.signal, this.#stopping.signal]);
+      const onProgress = (share: number) => {
+        progress = share;
+      };
+      const classified = await withSpan(telemetry, 'process recording', { parent, attributes }, () =>
+        classifyRequest(claim, this.#options, { signal, onProgress }),
+      );
+      const { outcome, seconds, chunks = [] } = classified;
       for (const chunk of chunks) {
         const held = await this.#retryUntilStored(() => requests.addResultChunk(request.id, lease, chunk));
         if (!held) break;
       }
       const stored = await this.#retryUntilStored(() => requests.finish(request.id, lease, outcome, seconds));
-      if (stored) metrics.jobs.inc({ outcome: 'failure' in outcome ? 'failed' : 'completed' });
+      if (stored) {
+        const code = 'failure' in outcome ? outcome.failure.code : undefined;
+        metrics.jobs.inc({ outcome: code === undefined ? 'completed' : 'failed' });
+        const line = { ms: ms(), audio_seconds: seconds, code };
+        logger.info(line, code === undefined ? 'recording completed' : 'recording failed');
+      }
       // Not stored: another worker has it now, or an earlier try was written and its answer lost.
       else if ((await requests.needingBlobs([request.id])).length > 0) return;
       if (stored && seconds !== undefined) onAudio(request.owner, seconds);
       onFinished();
       await this.#eraseAudio(request.id);
     } catch (error) {
-      if (cancelled.signal.aborted) return;
+      if (cancelled.signal.aborted) {
+        logger.info(
+          { ms: ms() },
+          'recording cancelled: it was deleted, has expired, or another worker has it',
+        );
+        return;
+      }
       const countAttempt = !(await this.#isTransient(error, request.id));
       const stopping = this.#stopping.signal.aborted;
       const afterMs = stopping ? 0 : this.#delayOf(claim, countAttempt);
-      if (!stopping) {
-        logger.error({ err: error, asynch_request: request.id }, 'a job failed; the request is requeued');
-      }
       const options = { countAttempt: countAttempt && !stopping, afterMs };
+      const line = { ms: ms(), after_ms: afterMs, counted: options.countAttempt };
+      if (stopping) logger.info(line, 'recording requeued: this worker is stopping');
+      else logger.error({ ...line, err: error }, 'recording requeued after an error');
       await this.#retryUntilStored(() => requests.requeue(request.id, lease, options));
       setTimeout(() => this.wake(), afterMs).unref();
       if (!options.countAttempt) await this.#pause(this.#times.pauseMs);
@@ -242,10 +260,7 @@ export class RecordingWorker {
       await blobs.eraseGroup(requestId);
       await requests.deleteParts(requestId);
     } catch (error) {
-      logger.warn(
-        { err: error, asynch_request: requestId },
-        'the audio could not be erased; trying again later',
-      );
+      logger.warn({ err: error, recording: requestId }, 'the audio could not be erased; trying again later');
     }
   }
 

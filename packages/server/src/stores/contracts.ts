@@ -54,6 +54,16 @@ export interface AsynchRequest {
   readonly expiresAt: number;
 }
 
+/** The call that created a request: names it in the log lines of every process that handles it. */
+export interface Trace {
+  /** Its `x-request-id`. */
+  readonly requestId: string;
+  /** Safe to log. */
+  readonly key: string | null;
+  /** W3C Trace Context of the caller. */
+  readonly traceparent: string | null;
+}
+
 export interface NewRequest {
   readonly id: string;
   readonly owner: string;
@@ -64,6 +74,7 @@ export interface NewRequest {
   readonly label?: string | null;
   readonly webhookUrl?: string | null;
   readonly partCount: number;
+  readonly trace?: Trace;
   /** For a whole recording in one call: without `renewUpload` for this long the call was interrupted. */
   readonly uploadLeaseMs?: number;
 }
@@ -178,6 +189,9 @@ export interface Claim {
   readonly failedAttempts: number;
   /** How often it was requeued without a failed attempt. */
   readonly postponed: number;
+  /** Time since it was queued. */
+  readonly waitedMs: number;
+  readonly trace: Trace | null;
 }
 
 export interface RequeueOptions {
@@ -216,6 +230,14 @@ export interface Expired {
   readonly requests: number;
   /** Those of them that waited for a worker until the end. */
   readonly unprocessed: number;
+}
+
+/** What waits for a worker. */
+export interface Backlog {
+  /** Requests that are processing, but whose worker no longer renews its lease. */
+  readonly abandoned: number;
+  /** Time since the oldest request that waits was created. 0 if none waits. */
+  readonly oldestMs: number;
 }
 
 export interface RequestStore {
@@ -282,6 +304,8 @@ export interface RequestStore {
   noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]>;
   /** Metrics. */
   countByState(): Promise<Partial<Record<RequestState, number>>>;
+  /** Metrics. */
+  backlog(): Promise<Backlog>;
   /** `/readyz`: writes. */
   checkWritable(): Promise<void>;
 }
@@ -409,6 +433,7 @@ export interface Webhook {
   readonly createdAt: number;
   /** Failed ones. */
   readonly attempts: number;
+  readonly trace: Trace | null;
 }
 
 /** The webhook sender. */
@@ -419,4 +444,6 @@ export interface WebhookStore {
   retry(id: string, options: { afterMs: number }): Promise<void>;
   /** Delivered, or given up. */
   remove(id: string): Promise<void>;
+  /** Metrics: those that are not delivered yet. */
+  count(): Promise<number>;
 }

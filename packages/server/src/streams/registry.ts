@@ -5,34 +5,49 @@ import type { Caller } from '../stores/contracts.ts';
 import { STREAM_TIMES, type StreamSession, type StreamTimes } from './session.ts';
 
 interface StreamsOptions {
+  /** Concurrent streams of this process; 0 is no limit. */
+  readonly totalLimit: number;
+  /** The expected wait of a window for a thread, at the current speed. */
+  readonly expectedWaitMs: () => number;
   readonly metrics: Metrics;
   /** Memory for audio that waits. */
   readonly held: HeldBytes;
   readonly times?: Partial<StreamTimes>;
 }
 
+/** A process that is this late refuses new streams, so that those it has are not closed. */
+const MAX_WAIT_MS = 1_000;
+/** Random, so that streams that were refused together do not come back together. */
+const RETRY_SECONDS = { min: 3, max: 8 };
+
 /** All open streams: how many each key has, and which to close at shutdown. */
 export class Streams {
   readonly times: StreamTimes;
   readonly held: HeldBytes;
+  readonly #totalLimit: number;
+  readonly #expectedWaitMs: () => number;
   /** Reserved slots by key. A slot is reserved before the upgrade, so there may be more of them than open streams. */
   readonly #slots = new Map<string, { readonly owner: string; count: number }>();
   readonly #open = new Set<StreamSession>();
+  #total = 0;
   #stopping = false;
 
-  constructor({ metrics, held, times }: StreamsOptions) {
+  constructor({ totalLimit, expectedWaitMs, metrics, held, times }: StreamsOptions) {
     this.held = held;
+    this.#totalLimit = totalLimit;
+    this.#expectedWaitMs = expectedWaitMs;
     this.times = { ...STREAM_TIMES, ...times };
     metrics.watchStreams(() => this.#open.size);
   }
 
-  /** Reserves a slot until the returned function is called. Throws the problem when the key has no free slot. */
+  /** Reserves a slot until the returned function is called. Throws the problem when the key or the process has no free slot. */
   reserveSlot({
     id,
     owner,
     limits: { streams: limit },
   }: Pick<Caller, 'id' | 'owner' | 'limits'>): () => void {
     if (this.#stopping) throw retryLater('overloaded', 'This server is stopping. Try again in a second.', 1);
+    this.#requireCapacity();
     const slots = this.#slots.get(id) ?? { owner, count: 0 };
     const used = slots.count;
     if (limit > 0 && used >= limit) {
@@ -41,12 +56,23 @@ export class Streams {
     }
     slots.count++;
     this.#slots.set(id, slots);
+    this.#total++;
     let released = false;
     return () => {
       if (released) return;
       released = true;
+      this.#total--;
       if (--slots.count === 0) this.#slots.delete(id);
     };
+  }
+
+  #requireCapacity(): void {
+    const full = this.#totalLimit > 0 && this.#total >= this.#totalLimit;
+    if (!full && this.#expectedWaitMs() <= MAX_WAIT_MS) return;
+    const { min, max } = RETRY_SECONDS;
+    const seconds = min + Math.floor(Math.random() * (max - min + 1));
+    const detail = `The server is busy and takes no more streams. Try again in ${seconds} seconds.`;
+    throw retryLater('overloaded', detail, seconds);
   }
 
   /** Streams of a key. */

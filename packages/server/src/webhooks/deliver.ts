@@ -9,6 +9,8 @@ import type { Metrics } from '../operators/metrics.ts';
 import type { Webhook, WebhookStore } from '../stores/contracts.ts';
 import { StoreUnavailableError } from '../stores/errors.ts';
 import type { Secrets } from '../stores/signing.ts';
+import { type Telemetry, withSpan } from '../telemetry/telemetry.ts';
+import { outgoingTrace, traceFields } from '../trace.ts';
 import { checkedLookup, DeliveryError, type Resolve, requireWebhookUrl } from './address.ts';
 import { bodyOf, formatSecret, signatureHeaders } from './sign.ts';
 import { OwnerTurns } from './turns.ts';
@@ -38,6 +40,7 @@ interface WebhooksOptions {
   readonly secrets: Secrets;
   readonly allowPrivate: boolean;
   readonly metrics: Metrics;
+  readonly telemetry: Telemetry;
   readonly logger: FastifyBaseLogger;
   readonly times?: Partial<WebhookTimes>;
 }
@@ -131,10 +134,18 @@ export class Webhooks {
   }
 
   async #deliver(webhook: Webhook): Promise<void> {
-    const { store, allowPrivate, metrics, logger } = this.#options;
-    const { id, requestId, status, attempts } = webhook;
+    const { store, allowPrivate, metrics, telemetry, logger } = this.#options;
+    const { id, requestId, status, attempts, trace } = webhook;
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#times.timeoutMs)]);
-    const context = { asynch_request: requestId, event: `request.${status}`, attempt: attempts + 1 };
+    const context = {
+      ...traceFields(trace),
+      recording: requestId,
+      webhook: id,
+      event: `request.${status}`,
+      attempt: attempts + 1,
+    };
+    const start = performance.now();
+    const ms = () => Math.round(performance.now() - start);
     /** A result that cannot be recorded means one more delivery; receivers recognise it by its id. */
     const record = (step: Promise<void>) =>
       step.catch((error: unknown) => {
@@ -145,23 +156,28 @@ export class Webhooks {
         );
       });
     try {
-      await sendWebhook(webhook, { secret: this.#secret(webhook.owner), allowPrivate, signal });
+      const secret = this.#secret(webhook.owner);
+      const parent = trace?.traceparent;
+      const attributes = { 'undertone.recording': requestId, 'undertone.attempt': attempts + 1 };
+      await withSpan(telemetry, 'webhook', { kind: 'client', parent, attributes }, (span) =>
+        sendWebhook(webhook, { secret, allowPrivate, signal, headers: outgoingTrace(trace, span) }),
+      );
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       const afterMs = this.#times.retryMs[attempts];
       const givenUp = afterMs === undefined;
       metrics.webhooks.inc({ outcome: givenUp ? 'given_up' : 'failed' });
-      const why = reasonOf(error);
+      const line = { ...context, why: reasonOf(error), ms: ms(), after_ms: afterMs };
       if (givenUp) {
-        const { event: type, ...more } = context;
-        const owner = shownOwner(webhook.owner);
-        audit(logger, 'webhook.given_up', { ...more, type, owner, why }, 'warn');
+        const { event: type, ...more } = line;
+        audit(logger, 'webhook.given_up', { ...more, type, owner: shownOwner(webhook.owner) }, 'warn');
       } else {
-        logger.warn({ ...context, why }, 'a webhook was not delivered; trying again later');
+        logger.warn(line, 'webhook not delivered; retried later');
       }
       return record(givenUp ? store.remove(id) : store.retry(id, { afterMs }));
     }
     metrics.webhooks.inc({ outcome: 'delivered' });
+    logger.info({ ...context, ms: ms() }, 'webhook delivered');
     await record(store.remove(id));
   }
 
@@ -174,13 +190,14 @@ interface SendOptions {
   readonly secret: Buffer;
   readonly allowPrivate: boolean;
   readonly signal: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly resolve?: Resolve;
 }
 
 /** One attempt. Rejects unless the receiver answers 2xx. Redirects are not followed. */
 export async function sendWebhook(
   webhook: Webhook,
-  { secret, allowPrivate, signal, resolve }: SendOptions,
+  { secret, allowPrivate, signal, headers, resolve }: SendOptions,
 ): Promise<void> {
   const url = requireWebhookUrl(webhook.url, allowPrivate);
   const body = bodyOf(webhook);
@@ -193,6 +210,7 @@ export async function sendWebhook(
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       'user-agent': 'undertone-webhooks',
+      ...headers,
       ...signatureHeaders(webhook.id, body, secret),
     },
   });

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '@undertone/testing/timeouts';
@@ -233,6 +233,38 @@ describe('S3', () => {
     assert.ok(connections > 3, 'it was interrupted');
     flaky.close();
     direct.close();
+    proxy.close();
+  });
+
+  test('what a write check left behind in a fault is removed by the next check of any process', async () => {
+    const shared = await options();
+    const { port } = new URL(server.endpoint);
+    let connections = 0;
+    const stored = Promise.withResolvers<void>();
+    // The first connection reaches the store, but no answer comes back; the others reach nothing.
+    const proxy = createServer((client) => {
+      client.on('error', () => undefined);
+      if (connections++ > 0) return client.resume();
+      const store = connect(Number(port), '127.0.0.1');
+      store.on('data', () => stored.resolve()).on('error', () => undefined);
+      return client.pipe(store);
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const silent = new S3BlobStore({ ...shared, endpoint, answerMs: 300 });
+    await assert.rejects(silent.checkWritable(), StoreUnavailableError);
+    await stored.promise;
+    const s3 = new S3Client({ endpoint: server.endpoint, region: 'us-east-1', forcePathStyle: true });
+    const left = async () => {
+      const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: shared.bucket }));
+      return Contents.map(({ Key }) => Key);
+    };
+    assert.deepEqual(await left(), ['undertone/.writable']);
+    const other = new S3BlobStore(shared);
+    await other.checkWritable();
+    assert.deepEqual(await left(), []);
+    for (const client of [silent, other]) client.close();
+    s3.destroy();
     proxy.close();
   });
 

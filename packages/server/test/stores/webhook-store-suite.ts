@@ -7,6 +7,7 @@ import { DAY, type StoresFactory, type TestStores } from './support/factories.ts
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 1_000 };
 const HOLD = 10_000;
+const TRACE = { requestId: 'call-7', key: 'k1', traceparent: null };
 const FAILURE = { code: 'audio_too_short', detail: 'short', figures: {} } as const;
 
 export function webhookStoreSuite(factory: StoresFactory): void {
@@ -30,7 +31,7 @@ export function webhookStoreSuite(factory: StoresFactory): void {
     ): Promise<string> {
       const id = randomUUID();
       const request = { id, owner: 'somebody', uploadId: 'u', model: 'm', intervalSeconds: 5, partCount: 1 };
-      await requests.create({ ...request, label: 'Monday', webhookUrl });
+      await requests.create({ ...request, label: 'Monday', webhookUrl, trace: TRACE });
       await requests.addPart(id, { number: 1, blob: 'b', etag: 'e', bytes: 1 }, LIMITS);
       await requests.complete(id, new Map([[1, 'e']]));
       const claim = await requests.claim({ leaseMs: 1_000, running: [] });
@@ -56,7 +57,14 @@ export function webhookStoreSuite(factory: StoresFactory): void {
       );
       const { id: _, requestId: _r, status: _s, ...rest } = first;
       const url = 'https://example.org/hook';
-      assert.deepEqual(rest, { owner: 'somebody', label: 'Monday', url, createdAt, attempts: 0 });
+      assert.deepEqual(rest, {
+        owner: 'somebody',
+        label: 'Monday',
+        url,
+        createdAt,
+        attempts: 0,
+        trace: TRACE,
+      });
     });
 
     test('each has one sender at a time, and is due again if that sender dies', async () => {

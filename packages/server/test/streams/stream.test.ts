@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS, STREAM_ENCODINGS, STREAM_LIMITS } from '@undertone/contract';
 import * as schemas from '@undertone/contract/schemas';
-import { postFile, readProblem, testApp } from '@undertone/testing/app';
+import { postFile, readProblem, sharedClassifier, testApp } from '@undertone/testing/app';
 import {
   cut,
   ENCODING_IN_WAV,
@@ -166,6 +166,40 @@ describe('refused at the upgrade with a problem', () => {
     first?.socket.close();
     await waitUntil(async () => (await streamsOpen(small)) === 2);
     await StreamClient.open(small);
+  });
+
+  test('stream limit of the process reached: 503 for every key until one closes', async () => {
+    const small = await testApp({ SERVICE_STREAM_TOTAL_LIMIT: '2' });
+    const { url } = await small.listen();
+    const { key } = await small.stores.keys.create('another');
+    const open = [await StreamClient.open(small), await StreamClient.open(small)];
+    const retryAfter = new Set<unknown>();
+    for (let times = 0; times < 30; times++) {
+      const refused = await refusal(streamUrl(url), { headers: { 'x-api-key': key } });
+      retryAfter.add(readProblem(refused, 'overloaded').retry_after_seconds);
+    }
+    assert.ok(retryAfter.size > 1, 'streams that were refused together do not come back together');
+    await open[0]?.end();
+    const again = new StreamClient(url, key);
+    await once(again.socket, 'open');
+    for (const client of [open[1], again]) await client?.end();
+  });
+
+  test('the threads are late: 503 while the expected wait is over a second', async () => {
+    const real = await sharedClassifier();
+    let waitMs = 1_001;
+    const classifier = new Proxy(real, {
+      get: (target, name) => {
+        if (name === 'expectedWaitMs') return () => waitMs;
+        const value = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const late = await testApp({}, { classifier });
+    const { url } = await late.listen();
+    readProblem(await refusal(streamUrl(url), { headers: { 'x-api-key': late.key } }), 'overloaded');
+    waitMs = 1_000;
+    await (await StreamClient.open(late)).end();
   });
 
   test('rate limit reached: a stream counts as one request', async () => {

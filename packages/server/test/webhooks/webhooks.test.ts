@@ -109,7 +109,7 @@ describe('a webhook', () => {
     assert.deepEqual(
       ids.map((id) =>
         about
-          .filter(({ asynch_request }) => asynch_request === id)
+          .filter(({ recording }) => recording === id)
           // ENOTFOUND, or EAI_AGAIN on a machine without DNS.
           .map(({ event, attempt, why }) => [event, attempt, why.replace(/^(ENOTFOUND|EAI_AGAIN)$/, 'DNS')]),
       ),
@@ -189,6 +189,7 @@ describe('allowed addresses', () => {
     status: 'completed',
     createdAt: 0,
     attempts: 0,
+    trace: null,
   });
   const resolving =
     (...answers: LookupAddress[][]): Resolve =>

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -104,9 +104,9 @@ export class FileBlobStore implements BlobStore {
   checkWritable(): Promise<void> {
     return this.#guard(async () => {
       await this.#makeRoot();
-      const path = join(this.#folder, `.writable-${randomUUID()}`);
+      const path = join(this.#folder, '.writable');
       try {
-        const file = await open(path, 'wx', 0o600);
+        const file = await open(path, 'w', 0o600);
         await file.write('1').finally(() => file.close());
       } finally {
         await rm(path, { force: true });

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -222,10 +221,17 @@ export class S3BlobStore implements BlobStore {
   }
 
   async checkWritable(): Promise<void> {
-    const where = { Bucket: this.#options.bucket, Key: `${this.#options.prefix}.writable-${randomUUID()}` };
+    // One name for all processes: what a fault leaves behind is removed by the next check, whoever runs it.
+    const where = { Bucket: this.#options.bucket, Key: `${this.#options.prefix}.writable` };
+    const put = new PutObjectCommand({ ...where, Body: '1' });
+    // Also after a PUT without an answer, which may have been stored.
+    const erase = () => this.#client.send(new DeleteObjectCommand(where), within(this.#answerMs));
     await this.#guard(async () => {
-      await this.#client.send(new PutObjectCommand({ ...where, Body: '1' }), within(this.#answerMs));
-      await this.#client.send(new DeleteObjectCommand(where), within(this.#answerMs));
+      await this.#client.send(put, within(this.#answerMs)).catch(async (error: unknown) => {
+        erase().catch(() => undefined);
+        throw error;
+      });
+      await erase();
     });
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS, type ChannelMode, type RequestState } from '@undertone/contract';
-import type { AsynchRequest, Idempotency, NewRequest } from '../contracts.ts';
+import type { AsynchRequest, Idempotency, NewRequest, Trace } from '../contracts.ts';
 import type { Dialect, Query, Values } from './database.ts';
 
 export interface RequestRow {
@@ -20,6 +20,7 @@ export interface RequestRow {
   postponed: number;
   lease_until: number | null;
   idempotency_query: string | null;
+  trace: string | null;
   created_at: number;
   expires_at: number;
 }
@@ -39,16 +40,17 @@ export const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
 
 export const INSERT_REQUEST = `
   INSERT INTO requests (id, owner, upload_id, model, interval_seconds, channels, label, webhook_url, part_count,
-    idempotency_key, idempotency_query, state, lease_until, created_at, expires_at)
+    idempotency_key, idempotency_query, trace, state, lease_until, created_at, expires_at)
   VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :channels, :label, :webhookUrl, :partCount,
-    :key, :query, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint))
+    :key, :query, :trace, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint))
   RETURNING *`;
 
 export function newRequestValues(request: NewRequest, idempotency?: Idempotency): Values {
   const { channels = 'mix', label = null, webhookUrl = null, uploadLeaseMs = null } = request;
   const { key = null, query = null } = idempotency ?? {};
   const retentionMs = ASYNCH_LIMITS.retentionSeconds * 1000;
-  return { ...request, channels, label, webhookUrl, uploadLeaseMs, key, query, retentionMs };
+  const trace = request.trace === undefined ? null : JSON.stringify(request.trace);
+  return { ...request, channels, label, webhookUrl, uploadLeaseMs, key, query, trace, retentionMs };
 }
 
 export function toRequest(row: RequestRow, state: RequestState, progress: number): AsynchRequest {
@@ -70,6 +72,10 @@ export function toRequest(row: RequestRow, state: RequestState, progress: number
   };
 }
 
+export function toTrace({ trace }: Pick<RequestRow, 'trace'>): Trace | null {
+  return trace === null ? null : JSON.parse(trace);
+}
+
 /** The request as callers see it: expired on time, and an upload's progress is the share of parts that have arrived. */
 export function toVisibleRequest(row: VisibleRow | undefined): AsynchRequest | null {
   if (row === undefined || row.state === 'deleted') return null;
@@ -83,8 +89,9 @@ export const UNFINISHED = `state IN ('uploading', 'queued', 'processing')`;
 const KEPT = `:state = 'expired' AND webhook_url IS NOT NULL AND ${UNFINISHED}`;
 
 const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix',
-  label = CASE WHEN ${KEPT} THEN label END, webhook_url = CASE WHEN ${KEPT} THEN webhook_url END, part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL, idempotency_query = NULL,
-  queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
+  label = CASE WHEN ${KEPT} THEN label END, webhook_url = CASE WHEN ${KEPT} THEN webhook_url END,
+  trace = CASE WHEN ${KEPT} THEN trace END, part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL,
+  idempotency_query = NULL, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
 
 /** Rows that one transaction changes: few enough that other calls do not wait for it. */
 export const BATCH_ROWS = 200;

@@ -4,6 +4,7 @@ import {
   type AddedPart,
   type ArrivedUpload,
   type AsynchRequest,
+  type Backlog,
   type Claim,
   type ClaimOptions,
   type Completed,
@@ -38,6 +39,7 @@ import {
   TOMBSTONE_MS,
   tombstoneRequests,
   toRequest,
+  toTrace,
   toVisibleRequest,
   UNFINISHED,
   VISIBLE,
@@ -288,7 +290,7 @@ export class SqlRequestStore implements RequestStore {
     // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so.
     const takeOver = this.#database.availableMs > leaseMs;
     try {
-      const [row] = await this.#database.query<RequestRow>(
+      const [row] = await this.#database.query<RequestRow & { waited_ms: number }>(
         `UPDATE requests SET state = 'processing', lease = :lease, progress = 0,
            lease_until = :now + CAST(:leaseMs AS bigint),
            failed_attempts = failed_attempts
@@ -299,12 +301,13 @@ export class SqlRequestStore implements RequestStore {
              AND ((state = 'queued' AND not_before <= :now) OR ${isOneOf('lease', 'lost')}
                OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
            ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
-         RETURNING *`,
+         RETURNING *, :now - queued_at AS waited_ms`,
         { lease, lost, running, exceptOwners, leaseMs, takeOver },
       );
       if (row !== undefined) {
-        const { failed_attempts: failedAttempts, postponed } = row;
-        return { request: toRequest(row, 'processing', 0), lease, failedAttempts, postponed };
+        const { failed_attempts: failedAttempts, postponed, waited_ms: waitedMs } = row;
+        const request = toRequest(row, 'processing', 0);
+        return { request, lease, failedAttempts, postponed, waitedMs, trace: toTrace(row) };
       }
       this.#lostLeases = this.#lostLeases.filter((one) => !lost.includes(one));
       return null;
@@ -479,6 +482,15 @@ export class SqlRequestStore implements RequestStore {
       `SELECT state, count(*) AS count FROM requests WHERE state <> 'deleted' GROUP BY state`,
     );
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  }
+
+  async backlog(): Promise<Backlog> {
+    const [row] = await this.#database.query<{ abandoned: number; oldest: number }>(
+      `SELECT count(lease) AS abandoned, coalesce(:now - min(created_at), 0) AS oldest
+       FROM ${this.#dialect.waitingRequests}
+       WHERE state IN ('queued', 'processing') AND expires_at > :now AND (state = 'queued' OR lease_until < :now)`,
+    );
+    return { abandoned: row?.abandoned ?? 0, oldestMs: row?.oldest ?? 0 };
   }
 
   async checkWritable(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Webhook, WebhookStore } from '../contracts.ts';
 import type { SqlDatabase } from './database.ts';
+import { toTrace } from './request-row.ts';
 
 interface WebhookRow {
   id: string;
@@ -10,6 +11,7 @@ interface WebhookRow {
   state: 'completed' | 'failed' | 'expired';
   created_at: number;
   attempts: number;
+  trace: string | null;
 }
 
 export class SqlWebhookStore implements WebhookStore {
@@ -26,7 +28,7 @@ export class SqlWebhookStore implements WebhookStore {
     const { isOneOf, skipLocked } = this.#database.dialect;
     return this.#database.transaction(async (query) => {
       const rows = await query<WebhookRow>(
-        `SELECT webhooks.id, request_id, owner, webhook_url, label, state, webhooks.created_at, attempts
+        `SELECT webhooks.id, request_id, owner, webhook_url, label, state, webhooks.created_at, attempts, trace
          FROM webhooks JOIN requests ON requests.id = request_id WHERE due_at <= :now
          ORDER BY due_at, webhooks.id LIMIT :limit ${skipLocked('webhooks')}`,
         { limit },
@@ -50,12 +52,17 @@ export class SqlWebhookStore implements WebhookStore {
     await this.#database.transaction(async (query) => {
       // An expired request kept these for its webhook. The request first, as everywhere.
       await query(
-        `UPDATE requests SET label = NULL, webhook_url = NULL
+        `UPDATE requests SET label = NULL, webhook_url = NULL, trace = NULL
          WHERE state = 'expired' AND id = (SELECT request_id FROM webhooks WHERE id = :id)`,
         { id },
       );
       await query('DELETE FROM webhooks WHERE id = :id', { id });
     });
+  }
+
+  async count(): Promise<number> {
+    const [row] = await this.#database.query<{ count: number }>('SELECT count(*) AS count FROM webhooks');
+    return row?.count ?? 0;
   }
 }
 
@@ -69,5 +76,6 @@ function toWebhook(row: WebhookRow): Webhook {
     status: row.state,
     createdAt: row.created_at,
     attempts: row.attempts,
+    trace: toTrace(row),
   };
 }
