@@ -199,8 +199,8 @@ describe('recordings in other formats', () => {
     for (const [bytes, reason] of [
       [whole.subarray(0, whole.length / 2), /moov/],
       [await readFile(inFolder('mute.mp4')), /^This file has no sound track\.$/],
-      [Buffer.from('SECRET-TITLE is the beginning of a letter, not of a recording.'), /not a recording/],
-      [Buffer.alloc(5000, 0xff), /not a recording/],
+      [Buffer.from('SECRET-TITLE is the beginning of a letter, not of a recording.'), /not an audio file/],
+      [Buffer.alloc(5000, 0xff), /not an audio file/],
       [Buffer.alloc(0), /empty/],
     ] as const) {
       await assert.rejects(clip(bytes), (error: unknown) => {

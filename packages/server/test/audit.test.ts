@@ -42,13 +42,13 @@ test('the audit log has one line for each change and refusal of a key and each d
     .split('\n')
     .map((line) => JSON.parse(line))
     .filter(({ audit }) => audit === true)
-    .map(({ event, key, owner, asynch_request, limits }) => ({ event, key, owner, asynch_request, limits }));
+    .map(({ event, key, owner, recording, limits }) => ({ event, key, owner, recording, limits }));
   const second = never.split('_')[1];
-  const none = { asynch_request: undefined, limits: undefined };
-  const change = { asynch_request: undefined, limits: {} };
+  const none = { recording: undefined, limits: undefined };
+  const change = { recording: undefined, limits: {} };
   assert.deepEqual(lines, [
-    { ...none, event: 'request.deleted', key: record.id, owner: 'anna', asynch_request: ids[0] },
-    { ...none, event: 'request.deleted', key: 'env', owner: 'env', asynch_request: ids[1] },
+    { ...none, event: 'request.deleted', key: record.id, owner: 'anna', recording: ids[0] },
+    { ...none, event: 'request.deleted', key: 'env', owner: 'env', recording: ids[1] },
     { ...none, event: 'key.refused', key: second, owner: undefined },
     { ...none, event: 'key.refused', key: undefined, owner: undefined },
     { ...change, event: 'key.created', key: record.id, owner: 'anna' },

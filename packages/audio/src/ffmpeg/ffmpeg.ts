@@ -75,7 +75,12 @@ export class Ffmpeg {
   #start(program: string, ...args: string[]): Child {
     try {
       // A process that parses untrusted bytes gets none of our settings and keys.
-      return (this.#options.spawn ?? spawn)(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: EMPTY });
+      return (this.#options.spawn ?? spawn)(program, args, {
+        stdio: ['pipe', 'pipe', 'pipe'],
+        env: EMPTY,
+        // A group of its own, so that all of it can be killed.
+        detached: true,
+      });
     } catch (error) {
       throw cannotStart(error);
     }
@@ -86,7 +91,9 @@ export class Ffmpeg {
     recording: AsyncIterable<Uint8Array>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array> {
-    const kill = (): void => void child.kill('SIGKILL');
+    const kill = (): void => {
+      if (child.exitCode === null && child.signalCode === null) killGroup(child);
+    };
     const watch = new StallWatch(this.#options.stallMs ?? STALL_MS, kill);
     signal?.addEventListener('abort', kill);
     const ended = whenEnded(child);
@@ -128,7 +135,7 @@ async function feed(child: Child, recording: AsyncIterable<Uint8Array>, watch: S
       }
     } catch (cause) {
       broken = { cause };
-      child.kill('SIGKILL');
+      killGroup(child);
     }
     watch.resume();
   }
@@ -156,6 +163,15 @@ interface Ending {
   readonly stderr: string;
 }
 
+/** With a sandbox around it, ffmpeg is a child of our child. */
+function killGroup({ pid }: Child): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nothing of it is left.
+  }
+}
+
 function whenEnded(child: Child): Promise<Ending> {
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -165,6 +181,8 @@ function whenEnded(child: Child): Promise<Ending> {
     child.on('error', (failure) => {
       if (child.pid === undefined) resolve({ failure, code: null, stderr });
     });
+    // A sandbox that was killed while it started leaves processes that hold the pipes open and wait for it.
+    child.on('exit', () => killGroup(child));
     // Exit codes of a shell or loader that could not run it.
     child.on('close', (code) => {
       resolve({ failure: code === 126 || code === 127 ? { code: 'ENOEXEC' } : null, code, stderr });

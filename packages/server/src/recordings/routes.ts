@@ -86,7 +86,7 @@ export const recordingRoutes: FastifyPluginAsyncTypebox<Services> = async (app, 
       const outcome = await requests.delete(id, owner);
       if (outcome === 'unknown') throw notFound();
       if (outcome === 'deleted') {
-        audit(request.log, 'request.deleted', { asynch_request: id, key: logId, owner: shownOwner(owner) });
+        audit(request.log, 'request.deleted', { recording: id, key: logId, owner: shownOwner(owner) });
       }
       worker.cancel(id);
       // The record is deleted first: without it the blobs cannot be found, and the sweep erases what a crash leaves.
