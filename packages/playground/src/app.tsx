@@ -8,12 +8,13 @@ import { keepChannelNames, readChannelNames, renamed } from './channel-names.ts'
 import { Detail } from './detail.tsx';
 import type { PathFile } from './dropped.ts';
 import { FilesTable } from './files-table.tsx';
-import { shortKey, takeLink } from './key.ts';
+import { takeLink } from './key.ts';
 import { KeyForm } from './key-form.tsx';
 import { labelsOf, sortFiles, truthOf } from './labelled-files.ts';
 import { LiveSession, NO_MICROPHONE } from './live.ts';
 import { forgetSaved } from './saved.ts';
 import { ServerList } from './server-list.tsx';
+import { shortKey } from './short-key.ts';
 import { ShortcutSheet, useShortcuts } from './shortcuts.tsx';
 import { EntryList, Examples, Ways } from './side.tsx';
 import { useDrop } from './use-drop.ts';
@@ -80,7 +81,13 @@ function App() {
     // The button that had the focus is gone.
     document.querySelector<HTMLElement>('#recordings, .ways input')?.focus();
   };
-  const forget = () => {
+  const clear = () => {
+    bench.clear();
+    leave();
+  };
+  const forget = async () => {
+    const text = `Forget ${shortKey(key)} and close ${entries.length} recordings? Results of short ones are stored nowhere else.`;
+    if (entries.length > 0 && !(await ask({ text, yes: 'Forget', danger: true }))) return;
     bench.clear();
     forgetSaved();
     signOut();
@@ -119,7 +126,7 @@ function App() {
           {key !== '' && (
             <span class="inuse">
               <span title="The key in use, by its last characters">{shortKey(key)}</span>
-              <button type="button" class="quiet" onClick={forget}>
+              <button type="button" class="quiet" onClick={() => void forget()}>
                 Forget it
               </button>
             </span>
@@ -153,9 +160,7 @@ function App() {
           <p class="hidden" role="status">
             {status}
           </p>
-          {isTable && (
-            <FilesTable {...{ entries, ask, onOpen: setSelected }} onClear={() => (bench.clear(), leave())} />
-          )}
+          {isTable && <FilesTable {...{ entries, ask, onOpen: setSelected }} onClear={clear} />}
           {client && entry && (
             <Detail
               key={entry.id}

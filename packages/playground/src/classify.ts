@@ -1,7 +1,8 @@
 import { ASYNCH_LIMITS, DISCRETE_LIMITS, type ModelId } from '@undertone/contract';
 import { type EmotionClient, type Progress, UndertoneError } from '@undertone/sdk';
 import { concurrencyLimit } from './concurrency.ts';
-import { channelsDiffer, isAtMost, type Recording, splitChannels } from './recording.ts';
+import type { Recording } from './entry.ts';
+import { channelsDiffer, isAtMost, splitChannels } from './recording.ts';
 import { ofClip, ofRecording, type Result } from './result.ts';
 
 export interface ClassifyOptions {

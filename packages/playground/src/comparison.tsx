@@ -3,7 +3,7 @@ import type { EmotionClient } from '@undertone/sdk';
 import { useEffect, useState } from 'preact/hooks';
 import { Bars, Problem } from './answers.tsx';
 import { classify } from './classify.ts';
-import type { Recording } from './recording.ts';
+import type { Recording } from './entry.ts';
 import type { Result } from './result.ts';
 import { averagesOf } from './summary.ts';
 import { Timeline } from './timeline.tsx';

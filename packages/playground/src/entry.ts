@@ -1,7 +1,17 @@
 import type { Emotion, ModelId } from '@undertone/contract';
 import type { LiveSession } from './live.ts';
-import type { Recording } from './recording.ts';
 import type { Result } from './result.ts';
+
+/** A file, and what the browser knows about it. */
+export interface Recording {
+  readonly file: File;
+  /** For the player. */
+  readonly url: string;
+  /** Undefined if the browser cannot decode the file. */
+  readonly seconds?: number;
+  /** The waveform of each channel as peaks of short intervals; empty if it was not decoded. */
+  readonly peaks: readonly Float32Array[];
+}
 
 /** What is happening to a recording. */
 export type EntryState =

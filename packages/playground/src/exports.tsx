@@ -1,8 +1,8 @@
 import { toCsv, toSrt } from '@undertone/contract';
 import { download } from './download.ts';
 import { type Scene, toPng } from './draw.ts';
+import type { Recording } from './entry.ts';
 import { readPalette } from './palette.ts';
-import type { Recording } from './recording.ts';
 import type { Result } from './result.ts';
 
 interface Props {

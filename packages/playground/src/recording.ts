@@ -1,16 +1,6 @@
 import { LENGTH_TOLERANCE_SECONDS } from '@undertone/contract';
+import type { Recording } from './entry.ts';
 import { to16Bit, wavOf } from './wav.ts';
-
-/** A file, and what the browser knows about it. */
-export interface Recording {
-  readonly file: File;
-  /** For the player. */
-  readonly url: string;
-  /** Undefined if the browser cannot decode the file. */
-  readonly seconds?: number;
-  /** The waveform of each channel as peaks of short intervals; empty if it was not decoded. */
-  readonly peaks: readonly Float32Array[];
-}
 
 /** Decoding needs many times the memory of the file, so larger files have no waveform. */
 const MAX_DECODED_BYTES = 48 * 1024 * 1024;

@@ -80,7 +80,6 @@ function Row({ segment, names, onPlay, now }: RowProps) {
   const time = `${formatTimestamp(start)}–${formatTimestamp(end)}`;
   return (
     // The button in the row does the same for the keyboard.
-    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     <tr class={now ? 'now' : ''} aria-current={now ? 'true' : undefined} onClick={() => onPlay?.(start)}>
       <td>{time}</td>
       {names && <td>{names[channel]}</td>}

@@ -2,6 +2,7 @@ import type { EmotionClient, RequestSummary } from '@undertone/sdk';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { Problem } from './answers.tsx';
 import type { Question } from './ask.tsx';
+import { hoursUntil } from './server-time.ts';
 
 const PAGE_SIZE = 20;
 
@@ -107,9 +108,4 @@ export function ServerList({ client, opened, version, onOpen, ask, announce }: P
       )}
     </section>
   );
-}
-
-export function hoursUntil(time: string, now = Date.now()): string {
-  const minutes = Math.max(0, Math.round((Date.parse(time) - now) / 60_000));
-  return minutes < 60 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
 }

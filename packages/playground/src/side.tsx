@@ -26,7 +26,7 @@ export function Ways({ isReady, isLive, count, model, onModel, onFiles, onMicrop
   };
   return (
     <section class="card ways" aria-label="Add recordings">
-      <div class="bar">
+      <div class="enter">
         <label class={isReady ? 'button main' : 'button main disabled'}>
           Choose files
           <input
@@ -67,11 +67,12 @@ export function Ways({ isReady, isLive, count, model, onModel, onFiles, onMicrop
         <select value={model} onChange={(event) => onModel(event.currentTarget.value as ModelId)}>
           {(Object.entries(MODELS) as [ModelId, readonly string[]][]).map(([id, emotions]) => (
             <option key={id} value={id}>
-              {id}: {emotions.join(', ')}
+              {emotions.length} emotions
             </option>
           ))}
         </select>
       </label>
+      <p class="note">{MODELS[model].join(', ')}</p>
     </section>
   );
 }

@@ -1,7 +1,8 @@
 import { EmotionClient, type ModelList } from '@undertone/sdk';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Question } from './ask.tsx';
-import { forgetKey, keepKey, type Link, readKey, shortKey } from './key.ts';
+import { forgetKey, keepKey, type Link, readKey } from './key.ts';
+import { shortKey } from './short-key.ts';
 
 /** A person waits: after a few seconds without an answer the page says so. */
 const RETRIES = 3;

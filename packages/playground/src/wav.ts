@@ -1,7 +1,11 @@
 const HEADER_BYTES = 44;
 
 /** 16-bit mono audio as a WAV file. */
-export function wavOf(pieces: readonly BlobPart[], bytes: number, sampleRate: number): Blob {
+export function wavOf(
+  pieces: readonly (Blob | ArrayBufferView<ArrayBuffer>)[],
+  bytes: number,
+  sampleRate: number,
+): Blob {
   const header = new DataView(new ArrayBuffer(HEADER_BYTES));
   const text = (at: number, word: string) => {
     for (let i = 0; i < word.length; i++) header.setUint8(at + i, word.charCodeAt(i));
