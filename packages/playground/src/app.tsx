@@ -8,7 +8,7 @@ import { keepChannelNames, readChannelNames, renamed } from './channel-names.ts'
 import { Detail } from './detail.tsx';
 import type { PathFile } from './dropped.ts';
 import { FilesTable } from './files-table.tsx';
-import { takeLink } from './key.ts';
+import { followLinks, takeLink } from './key.ts';
 import { KeyForm } from './key-form.tsx';
 import { labelsOf, sortFiles, truthOf } from './labelled-files.ts';
 import { LiveSession, NO_MICROPHONE } from './live.ts';
@@ -22,6 +22,7 @@ import { useKey } from './use-key.ts';
 import { useWorkbench } from './use-workbench.ts';
 
 const link = takeLink();
+followLinks();
 
 function App() {
   const { ask, dialog } = useAsk();

@@ -46,10 +46,9 @@ function textOf(error: UndertoneError): string {
       return `${length}. A recording needs at least ${DISCRETE_LIMITS.minSeconds} seconds.`;
     }
     case 'unreadable_audio':
+      return 'This is not an audio file we can read. Try converting it to WAV.';
     case 'unsupported_media_type':
-      return /^This is not|ffmpeg/.test(error.message)
-        ? error.message
-        : 'This is not an audio file we can read. Try converting it to WAV.';
+      return 'This server cannot read this format. Convert the file to WAV, or install ffmpeg on the server.';
     case 'file_too_large':
       return 'This file is too large. Up to 1 GiB is accepted: split it, or save it as MP3.';
     case 'storage_limit':

@@ -23,6 +23,13 @@ export interface Link {
   readonly request: string | null;
 }
 
+/** A link opened in the same tab changes only the fragment: the page starts again to read it. */
+export function followLinks(): void {
+  addEventListener('hashchange', () => {
+    if (/[#&](key|request)=/.test(location.hash)) location.reload();
+  });
+}
+
 /** Reads the fragment of the address and removes it, so that the key does not stay on the screen. */
 export function takeLink(): Link {
   const given = new URLSearchParams(location.hash.slice(1));

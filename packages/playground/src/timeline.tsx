@@ -32,7 +32,11 @@ export function Timeline({ label, scene, view, onView, hasPlayhead, onPlay, ...g
   const { wasDrag } = useGestures(picture, { view, seconds: scene.seconds, onView });
   const secondsAt = (event: MouseEvent) =>
     from + (event.offsetX / Math.max(1, picture.current?.clientWidth ?? 1)) * (to - from);
-  const moveTo = (seconds: number) => onSeek(Math.max(0, Math.min(scene.seconds, seconds)));
+  const moveTo = (seconds: number) => {
+    // A resting mouse does not hide where the keyboard goes.
+    setHovered(undefined);
+    onSeek(Math.max(0, Math.min(scene.seconds, seconds)));
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === 'ArrowRight') moveTo(at + ARROW_SECONDS);

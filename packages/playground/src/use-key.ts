@@ -41,8 +41,10 @@ export function useKey(link: Link, ask: (question: Question) => Promise<boolean>
     setKey('');
   };
   const check = () => {
+    // Without a client, the reason why the last key was given up stays visible.
+    if (!client) return;
     setProblem(undefined);
-    client?.models().then(setModels, (reason: Error & { status?: number }) => {
+    client.models().then(setModels, (reason: Error & { status?: number }) => {
       // A token for short recordings or live audio alone cannot list the models, but it works.
       if (reason.status === 403) return;
       setProblem(reason);

@@ -2,7 +2,7 @@ const HEADER_BYTES = 44;
 
 /** 16-bit mono audio as a WAV file. */
 export function wavOf(
-  pieces: readonly (Blob | ArrayBufferView<ArrayBuffer>)[],
+  pieces: readonly (Blob | Uint8Array<ArrayBuffer> | Int16Array<ArrayBuffer>)[],
   bytes: number,
   sampleRate: number,
 ): Blob {
