@@ -9,7 +9,15 @@ import { VOICES } from '@undertone/testing/paths';
 import { oneSidedCall, stereoCall, talkWav } from '@undertone/testing/talk';
 import { longWav, silentWav } from '@undertone/testing/wav';
 import type { Page } from 'playwright-core';
-import { accessibilityProblems, choose, numberOf, openPage, savedBy, startBrowser, wav } from './support/browser.ts';
+import {
+  accessibilityProblems,
+  choose,
+  numberOf,
+  openPage,
+  savedBy,
+  startBrowser,
+  wav,
+} from './support/browser.ts';
 import { step } from './support/steps.ts';
 
 const service = await testApp();
@@ -29,7 +37,9 @@ async function openWith(results: object[]) {
   const opened = await openPage(browser, link);
   await opened.page.getByText('Weights in use').waitFor();
   const text = JSON.stringify(JSON.stringify(results));
-  await opened.page.evaluate(`addEventListener('pagehide', () => sessionStorage.setItem('undertone-results', ${text}))`);
+  await opened.page.evaluate(
+    `addEventListener('pagehide', () => sessionStorage.setItem('undertone-results', ${text}))`,
+  );
   await opened.page.reload();
   return opened;
 }
@@ -61,7 +71,10 @@ test('a short recording shows bars and a table, can be saved, and no double clic
   await compare.dblclick();
   assert.equal(await compare.getAttribute('aria-expanded'), 'false', 'opened and closed again');
   await compare.click();
-  await card.locator('.comparison .bars li').nth(4 + 5 + 7 - 1).waitFor();
+  await card
+    .locator('.comparison .bars li')
+    .nth(4 + 5 + 7 - 1)
+    .waitFor();
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'Compare models');
   assert.deepEqual(await accessibilityProblems(page), []);
   await button(page, 'Close').dblclick();
@@ -239,7 +252,10 @@ test('what the server has is listed, opened, shared and deleted, and a reload lo
   const table = page.locator('.files tbody tr');
   await table.nth(1).waitFor();
   await table.filter({ hasText: 'kept.wav' }).getByText('00:12').waitFor();
-  await table.filter({ hasText: 'sad-1028.wav' }).getByText(/^00:0[3-6]$/).waitFor();
+  await table
+    .filter({ hasText: 'sad-1028.wav' })
+    .getByText(/^00:0[3-6]$/)
+    .waitFor();
 
   await button(page, 'kept.wav').click();
   await button(page, 'Share link').click();
@@ -318,7 +334,10 @@ test('a CSV labels recordings that are already on the page', async () => {
   await page.locator('.bars li').first().waitFor();
   const buffer = Buffer.from('path,emotion\nsad-1016.wav,sadness\n');
   await choose(page, { name: 'labels.csv', mimeType: 'text/csv', buffer });
-  await page.getByRole('region', { name: 'Confusion matrix' }).getByRole('row', { name: /^sad \(/ }).waitFor();
+  await page
+    .getByRole('region', { name: 'Confusion matrix' })
+    .getByRole('row', { name: /^sad \(/ })
+    .waitFor();
   await context.close();
 });
 
@@ -335,6 +354,13 @@ test('five hundred results stay quick', async () => {
     requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started)));
   })`)) as number;
   assert.ok(took < 1_000, `sorting took ${took} ms`);
-  assert.equal(await page.getByRole('region', { name: /^Recordings/ }).locator('.item').count(), 9, 'the list beside it stays short');
+  assert.equal(
+    await page
+      .getByRole('region', { name: /^Recordings/ })
+      .locator('.item')
+      .count(),
+    9,
+    'the list beside it stays short',
+  );
   await context.close();
 });

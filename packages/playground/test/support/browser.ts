@@ -52,7 +52,7 @@ export async function openPage(
 ): Promise<OpenPage> {
   const context = await browser.newContext({ permissions: ['microphone'], ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(20_000);
   const problems: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(message.text());
