@@ -12,6 +12,7 @@ import type { Page } from 'playwright-core';
 import {
   accessibilityProblems,
   choose,
+  eventually,
   numberOf,
   openPage,
   savedBy,
@@ -161,11 +162,11 @@ test('a long recording is a timeline of segments: click, keys, zoom, search, fil
   const left = () => window.evaluate((it) => (it as unknown as { offsetLeft: number }).offsetLeft);
   const before = await left();
   await page.mouse.wheel(80, 0);
-  await page.waitForFunction(`document.querySelector('.window').offsetLeft > ${before}`);
+  await eventually(async () => (await left()) > before);
   const panned = await left();
   await line.focus();
   await page.keyboard.press('Shift+ArrowRight');
-  await page.waitForFunction(`document.querySelector('.window').offsetLeft > ${panned}`);
+  await eventually(async () => (await left()) > panned);
   await page.keyboard.press('0');
   await window.waitFor({ state: 'detached' });
   await page.keyboard.press('+');
@@ -183,7 +184,7 @@ test('a long recording is a timeline of segments: click, keys, zoom, search, fil
   await button(page, 'sad').click();
   const { height: low = 0 } = (await line.boundingBox()) ?? {};
   await button(page, 'Probability curves').click();
-  await page.waitForFunction(`document.querySelector('.picture').offsetHeight > ${low + 50}`);
+  await eventually(async () => ((await line.boundingBox())?.height ?? 0) > low + 50);
 
   await page.keyboard.press('?');
   await page.getByRole('dialog').getByText('Keyboard shortcuts').waitFor();
@@ -233,7 +234,7 @@ test('cancel deletes what was sent', async () => {
   const network = await context.newCDPSession(page);
   const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 2_000_000 };
   await network.send('Network.emulateNetworkConditions', slow);
-  await choose(page, wav('cancelled.wav', longWav(1200)));
+  await choose(page, wav('cancelled.wav', longWav(400)));
   await page.locator('.progress', { hasText: 'Uploading' }).waitFor();
   assert.ok((await requestsOnServer()).some(({ label }) => label === 'cancelled.wav'));
   await button(page, 'Cancel').click();

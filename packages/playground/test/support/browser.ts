@@ -114,3 +114,12 @@ export function numberOf(element: Locator, name: string): Promise<number> {
     name,
   );
 }
+
+/** The page's policy forbids `page.waitForFunction`, which evaluates text. */
+export async function eventually(holds: () => Promise<boolean>): Promise<void> {
+  const until = performance.now() + 20_000;
+  while (!(await holds())) {
+    if (performance.now() > until) throw new Error(`It never happened: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+}
