@@ -16,10 +16,7 @@ const WIDE = { viewport: { width: 1440, height: 1000 } };
 const WAV_HEADER_BYTES = 44;
 const SECOND_BYTES = 32_000;
 /** The caller begins later and in another mood. */
-const caller = Buffer.concat([
-  silentWav(12),
-  talkWav(140).subarray(WAV_HEADER_BYTES + 33 * SECOND_BYTES),
-]);
+const caller = Buffer.concat([silentWav(12), talkWav(140).subarray(WAV_HEADER_BYTES + 33 * SECOND_BYTES)]);
 caller.writeUInt32LE(caller.length - WAV_HEADER_BYTES, 40);
 const call = { name: 'call-0412.wav', mimeType: 'audio/wav', buffer: stereoCall(talkWav(92), caller) };
 const voices = (await readdir(VOICES)).filter((name) => name.endsWith('.wav'));

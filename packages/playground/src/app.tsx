@@ -93,8 +93,12 @@ function App() {
     forgetSaved();
     signOut();
   };
+  const openShared = async (requestId: string) => {
+    const { requests = [] } = (await client?.asynch.list({ limit: 200 }).catch(() => undefined)) ?? {};
+    open(requestId, requests.find(({ request_id }) => request_id === requestId)?.label ?? 'Shared result');
+  };
   useEffect(() => {
-    if (client && link.request) open(link.request, 'Shared result');
+    if (client && link.request) void openShared(link.request);
   }, [client !== undefined]);
   useEffect(() => {
     // After a reload, what was on the page is there again.

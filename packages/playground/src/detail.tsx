@@ -28,7 +28,7 @@ export function Detail(props: DetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });
-    heading.current?.scrollIntoView({ block: 'start' });
+    heading.current?.scrollIntoView({ block: 'nearest' });
   }, []);
   return (
     <article class="card" aria-labelledby="opened">

@@ -46,7 +46,7 @@ export function FilesTable({ entries, onOpen, onClear, ask }: Props) {
       <h2 id="all" ref={heading} tabIndex={-1}>
         {entries.length} recordings
       </h2>
-      <p class="note" role="status">
+      <p class="note">
         {working > 0 ? `${entries.length - working} of ${entries.length} done` : 'All done'}
         {failed > 0 && `, ${failed} failed`}
       </p>

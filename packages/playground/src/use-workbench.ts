@@ -5,18 +5,26 @@ import { readSaved, save } from './saved.ts';
 import { summary } from './summary.ts';
 import { Workbench } from './workbench.ts';
 
-/** The recordings of the page, which survive a reload. `version` counts the results, for lists that depend on them. */
+/** The recordings of the page, which survive a reload. `version` counts the results that the server stores. */
 export function useWorkbench(client: EmotionClient | undefined, announce: (text: string) => void) {
   const [, redraw] = useState({});
   const [version, setVersion] = useState(0);
   const restored = useRef(false);
+  const finished = useRef(0);
+  const nameOf = (channel: number) => channelName(readChannelNames(), channel);
   const [bench] = useState(
     () =>
       new Workbench({
         onChange: () => redraw({}),
-        onResult: ({ name }, { steps }) => {
-          announce(`${name}: ${summary(steps, (channel) => channelName(readChannelNames(), channel))}`);
-          setVersion((before) => before + 1);
+        onFinished: ({ name }, result) => {
+          finished.current++;
+          // What the server stores has changed.
+          if (result?.requestId) setVersion((before) => before + 1);
+          // A folder is one announcement, not hundreds.
+          if (bench.isBusy) return;
+          const one = result && `${name}: ${summary(result.steps, nameOf)}`;
+          announce(finished.current > 1 ? `${finished.current} recordings done` : (one ?? `${name} failed`));
+          finished.current = 0;
         },
       }),
   );

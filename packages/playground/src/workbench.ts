@@ -17,8 +17,8 @@ const fetching = concurrencyLimit(3);
 interface Listener {
   /** After a change, at most once a frame. */
   onChange(): void;
-  /** A recording has a result. */
-  onResult(entry: Entry, result: Result): void;
+  /** The work on a recording has ended; without a result if it failed. */
+  onFinished(entry: Entry, result?: Result): void;
 }
 
 /** The recordings on the page and the work on them, which goes on whatever is on the screen. */
@@ -149,9 +149,12 @@ export class Workbench {
       }
       const { requestId } = result;
       this.#change(id, { state: 'done', result, ...(requestId !== undefined && { requestId }) });
-      this.#listener.onResult(entry, result);
+      this.#listener.onFinished(entry, result);
     } catch (error) {
-      if (!aborter.signal.aborted) this.#change(id, { state: 'failed', error });
+      const entry = this.find(id);
+      if (aborter.signal.aborted || !entry) return;
+      this.#change(id, { state: 'failed', error });
+      this.#listener.onFinished(entry);
     }
   }
 

@@ -34,8 +34,8 @@ const requestsOnServer = async () =>
     .requests as { request_id: string; label: string; status: string }[];
 
 /** Opens the page with results as a reload would, so that any result can be shown without analysing a recording. */
-async function openWith(results: object[]) {
-  const opened = await openPage(browser, link);
+async function openWith(results: object[], options: Parameters<typeof openPage>[2] = {}) {
+  const opened = await openPage(browser, link, options);
   await opened.page.getByText('Weights in use').waitFor();
   const text = JSON.stringify(JSON.stringify(results));
   await opened.page.evaluate(
@@ -204,6 +204,33 @@ test('a long recording is a timeline of segments: click, keys, zoom, search, fil
   await context.close();
 });
 
+test('fingers zoom and pan a timeline', async () => {
+  const steps = Array.from({ length: 240 }, (_, i) => step(5 * i, i % 3 === 0 ? 'sad' : 'angry'));
+  const { page, context } = await openWith([saved('long.wav', steps, 1200)], { hasTouch: true });
+  const { x = 0, y = 0, width = 0 } = (await page.getByRole('slider').boundingBox()) ?? {};
+  const touch = await context.newCDPSession(page);
+  const fingers = async (type: 'touchStart' | 'touchMove' | 'touchEnd', ...shares: number[]) => {
+    const touchPoints = shares.map((share, id) => ({ id, x: x + share * width, y: y + 20 }));
+    await touch.send('Input.dispatchTouchEvent', { type, touchPoints });
+  };
+  await fingers('touchStart', 0.4, 0.6);
+  await fingers('touchMove', 0.3, 0.7);
+  await fingers('touchMove', 0.1, 0.9);
+  await fingers('touchEnd');
+  const window = page.locator('.window');
+  await window.waitFor();
+  const widths = () => window.evaluate((it) => (it as unknown as { offsetWidth: number }).offsetWidth);
+  const left = () => window.evaluate((it) => (it as unknown as { offsetLeft: number }).offsetLeft);
+  assert.ok((await widths()) < width / 2, 'a pinch zooms in');
+  const before = await left();
+  await fingers('touchStart', 0.7);
+  await fingers('touchMove', 0.5);
+  await fingers('touchMove', 0.3);
+  await fingers('touchEnd');
+  await eventually(async () => (await left()) > before);
+  await context.close();
+});
+
 test('a call has a headline and averages per channel, and names that stay, also if it is short', async () => {
   const { page, context } = await openPage(browser, link);
   await choose(page, wav('call.wav', oneSidedCall(talkWav(15))));
@@ -275,6 +302,7 @@ test('what the server has is listed, opened, shared and deleted, and a reload lo
   await other.page.getByLabel('API key or token').fill(service.key);
   await button(other.page, 'Use this key').click();
   await other.page.locator('.rows tr').first().waitFor();
+  assert.equal(await other.page.locator('#opened').textContent(), 'kept.wav', 'with its name');
   await other.context.close();
 
   await button(page, 'Delete from the server').dblclick();
