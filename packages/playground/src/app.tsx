@@ -72,7 +72,10 @@ function App() {
     if (!navigator.mediaDevices) return setProblem(new Error(NO_MICROPHONE));
     setProblem(undefined);
     const session = new LiveSession(model);
-    const added = bench.addLive(session, `Microphone ${new Date().toLocaleTimeString()}`);
+    const added = bench.addLive(
+      session,
+      `Microphone ${new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}`,
+    );
     setSelected(added.id);
     void session.run(client).then(() => bench.endLive(added.id, session));
   };
@@ -105,6 +108,11 @@ function App() {
     if (selected === undefined && entries.length > 0)
       setSelected(entries.length > 1 ? 'table' : entries[0]?.id);
   }, [entries.length > 0]);
+  // A key that expires while the page is open: the form asks for another one, and nothing is lost.
+  const isRefused = entries.some(({ error }) => (error as { status?: number } | undefined)?.status === 401);
+  useEffect(() => {
+    if (isRefused) check();
+  }, [isRefused]);
   useShortcuts((action) => {
     if (action === 'help') setHelp(true);
     else if (action === 'table' && entries.length > 1) setSelected('table');

@@ -7,7 +7,9 @@ export interface Explained {
   readonly canRetry: boolean;
 }
 
+/** Also a key that was refused: there may be another one by now. */
 const TEMPORARY = [
+  'invalid_api_key',
   'connection_failed',
   'timed_out',
   'overloaded',

@@ -66,7 +66,7 @@ export function LiveView({ session, announce }: Props) {
         label="Live timeline"
         scene={{ ...result, peaks: [levels], seconds: Math.max(0.1, seconds) }}
         view={{ from: to - SHOWN_SECONDS, to }}
-        at={Math.max(0, seconds - 0.2)}
+        at={latest ? latest.end - 0.01 : seconds}
       />
       <Rows name="the microphone" segments={segmentsOf(result.steps).toReversed()} />
     </>

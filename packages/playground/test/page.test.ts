@@ -13,6 +13,7 @@ import { silentWav } from '@undertone/testing/wav';
 import {
   accessibilityProblems,
   choose,
+  eventually,
   INSECURE_HOST,
   numberOf,
   openPage,
@@ -97,6 +98,27 @@ test('works with a short-lived token instead of a key, also with one for short r
     assert.deepEqual(await page.getByRole('alert').allTextContents(), [], scope);
     await context.close();
   }
+});
+
+test('a token that expires while the page is open is asked for again, and nothing is lost', async () => {
+  const { authenticator, tokens } = service.services;
+  const caller = await authenticator.authenticate(service.key);
+  assert.ok(caller);
+  const { token, expires_at } = tokens.issue(caller, { scope: 'all', seconds: 3 });
+  const { page, context } = await openPage(browser, url);
+  const field = page.getByLabel('API key or token');
+  const use = page.getByRole('button', { name: 'Use this key' });
+  await field.fill(token);
+  await use.click();
+  await page.getByText('Weights in use').waitFor();
+  await eventually(async () => Date.now() > Date.parse(expires_at));
+  await choose(page, voice('sad-1028.wav'));
+  await page.getByRole('alert').getByText('This token has expired').first().waitFor();
+  await field.fill(service.key);
+  await use.click();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('.bars li').first().waitFor();
+  await context.close();
 });
 
 test('a link with another key asks before it replaces the key in use', async () => {
