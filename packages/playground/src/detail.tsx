@@ -1,5 +1,5 @@
 import type { EmotionClient } from '@undertone/sdk';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Problem } from './answers.tsx';
 import type { Question } from './ask.tsx';
 import { type Entry, isWorking, stateText } from './entry.ts';
@@ -82,23 +82,28 @@ function Ends({ entry, ask, announce, onClose, onRemove }: DetailProps) {
       announce(`${name} closed`);
     }
   };
+  const [error, setError] = useState<unknown>();
+  const removeNow = async () => {
+    try {
+      setError(undefined);
+      await onRemove();
+      announce(`${name} deleted`);
+    } catch (reason) {
+      setError(reason);
+    }
+  };
   const remove = async () => {
     const text = `Delete ${name} and its result from the server? This cannot be undone.`;
-    if (!(await ask({ text, yes: 'Delete', danger: true }))) return;
-    await onRemove();
-    announce(`${name} deleted`);
+    if (await ask({ text, yes: 'Delete', danger: true })) await removeNow();
   };
   return (
     <footer class="ends">
+      {error !== undefined && <Problem error={error} onRetry={() => void removeNow()} />}
       <button type="button" onClick={close}>
         Close
       </button>
       {requestId !== undefined && (
-        <button
-          type="button"
-          class="danger"
-          onClick={() => void remove().catch((error) => announce(String(error)))}
-        >
+        <button type="button" class="danger" onClick={() => void remove()}>
           Delete from the server
         </button>
       )}

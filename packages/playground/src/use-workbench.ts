@@ -39,8 +39,16 @@ export function useWorkbench(client: EmotionClient | undefined, announce: (text:
       // Before there is a key, what the last page left is still waiting to be restored.
       if (restored.current) save(bench.entries);
     };
+    const onLeave = (event: BeforeUnloadEvent) => {
+      // The browser asks: what is being sent or recorded would be lost.
+      if (bench.isBusy) event.preventDefault();
+    };
     addEventListener('pagehide', onHide);
-    return () => removeEventListener('pagehide', onHide);
+    addEventListener('beforeunload', onLeave);
+    return () => {
+      removeEventListener('pagehide', onHide);
+      removeEventListener('beforeunload', onLeave);
+    };
   }, []);
   return { bench, version };
 }

@@ -185,6 +185,12 @@ test('the microphone is classified live: clock, pause, and a recording that is a
   await pause.click();
   await page.getByText('Paused').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
+  const [leaving] = await Promise.all([
+    page.waitForEvent('dialog'),
+    page.evaluate('setTimeout(() => location.reload())'),
+  ]);
+  assert.equal(leaving.type(), 'beforeunload', 'a reload would lose the recording: the browser asks');
+  await leaving.dismiss();
   await page.getByRole('button', { name: 'Resume' }).click();
   await page.getByLabel('Keep the recording').check();
   await stop.click();
