@@ -52,7 +52,7 @@ export async function openPage(
 ): Promise<OpenPage> {
   const context = await browser.newContext({ permissions: ['microphone'], ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const problems: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(message.text());
@@ -117,7 +117,7 @@ export function numberOf(element: Locator, name: string): Promise<number> {
 
 /** The page's policy forbids `page.waitForFunction`, which evaluates text. */
 export async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  const until = performance.now() + 20_000;
+  const until = performance.now() + 60_000;
   while (!(await holds())) {
     if (performance.now() > until) throw new Error(`It never happened: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 30));
