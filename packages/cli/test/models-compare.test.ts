@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { score } from '@undertone/contract';
 import { silentWav } from '@undertone/testing/wav';
-import { score } from '../src/compare/scores.ts';
 import { temporaryFolder, undertone, VOICES } from './support/undertone.ts';
 
 const NAMES = ['angry-1028', 'happy-1064', 'sad-1016', 'sad-1028'];

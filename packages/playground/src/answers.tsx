@@ -1,33 +1,42 @@
-import {
-  EMOTION_LETTERS,
-  type Emotion,
-  formatTimestamp,
-  hasSpeech,
-  labelOf,
-  NO_SPEECH,
-  UNSURE,
-} from '@undertone/contract';
-import { useState } from 'preact/hooks';
-import { describe, percent, type Result, ranked, sharesOf } from './result.ts';
+import { EMOTION_LETTERS, type Emotion } from '@undertone/contract';
+import { explain } from './explain.ts';
+import { isEmotion } from './segments.ts';
+import { type Label, percent, ranked, whole } from './summary.ts';
 
-export function Badge({ emotion }: { readonly emotion: Emotion }) {
+export function Badge({ label }: { readonly label: Label }) {
+  if (!isEmotion(label)) {
+    return (
+      <span class="badge none" aria-hidden="true">
+        {label === 'unsure' ? '?' : ''}
+      </span>
+    );
+  }
   return (
-    <span class={`badge ${emotion}`} style={{ background: `var(--${emotion})` }} aria-hidden="true">
-      {EMOTION_LETTERS[emotion]}
+    <span class={`badge ${label}`} style={{ background: `var(--${label})` }} aria-hidden="true">
+      {EMOTION_LETTERS[label]}
     </span>
   );
 }
 
-/** A bar for every emotion of a short recording, the most likely first. */
-export function Bars({ all }: { readonly all: Partial<Record<Emotion, number>> }) {
+/** A bar for every emotion, the most likely first. Grey if none of them is certain enough. */
+export function Bars({
+  all,
+  sure,
+}: {
+  readonly all: Partial<Record<Emotion, number>>;
+  readonly sure: boolean;
+}) {
   return (
     <ul class="bars">
       {ranked(all).map(([emotion, share]) => (
         <li key={emotion}>
-          <Badge emotion={emotion} />
+          <Badge label={emotion} />
           <span class="name">{emotion}</span>
           <span class="track" aria-hidden="true">
-            <span class="bar" style={{ width: `${share * 100}%`, background: `var(--${emotion})` }} />
+            <span
+              class="bar"
+              style={{ width: `${share * 100}%`, background: `var(--${sure ? emotion : 'unsure'})` }}
+            />
           </span>
           <span class="share">{percent(share)}</span>
         </li>
@@ -36,60 +45,53 @@ export function Bars({ all }: { readonly all: Partial<Record<Emotion, number>> }
   );
 }
 
-/** The share of time of each emotion. */
-export function Legend({ steps }: Pick<Result, 'steps'>) {
+/** The share of time of each label. */
+export function Legend({ shares }: { readonly shares: readonly (readonly [Label, number])[] }) {
   return (
     <ul class="legend">
-      {sharesOf(steps, labelOf).map(([label, share]) => (
+      {shares.map(([label, share]) => (
         <li key={label}>
-          {label !== NO_SPEECH && label !== UNSURE && <Badge emotion={label} />}
-          {label} {Math.round(share * 100)} %
+          <Badge label={label} />
+          {label} {whole(share)}
         </li>
       ))}
     </ul>
   );
 }
 
-const INITIAL_ROWS = 120;
-
-/** The steps as a table. A live one shows the newest first. */
-export function Table({ result, name }: { readonly result: Result; readonly name: string }) {
-  const { steps, channels, from } = result;
-  const [all, setAll] = useState(false);
-  const ordered = from === 'stream' ? steps.toReversed() : steps;
-  const rows = all ? ordered : ordered.slice(0, INITIAL_ROWS);
+/** The shares as one stacked bar. */
+export function ShareBar({ shares }: { readonly shares: readonly (readonly [Label, number])[] }) {
   return (
-    <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must be reachable by keyboard */}
-      <section class="rows" tabIndex={0} aria-label={`Table of ${name}`}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              {channels > 1 && <th scope="col">Channel</th>}
-              <th scope="col">Emotion</th>
-              <th scope="col">Confidence</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((step) => (
-              <tr key={`${step.channel ?? 0} ${step.start}`}>
-                <td>{formatTimestamp(step.start)}</td>
-                {channels > 1 && <td>{step.channel ?? 0}</td>}
-                <td>
-                  {hasSpeech(step) && <Badge emotion={step.emotion} />} {describe(step)}
-                </td>
-                <td>{hasSpeech(step) ? percent(step.confidence) : '–'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-      {!all && ordered.length > rows.length && (
-        <button type="button" class="quiet" onClick={() => setAll(true)}>
-          Show all {ordered.length} rows
+    <span class="sharebar" aria-hidden="true">
+      {shares.map(([label, share]) => (
+        <i
+          key={label}
+          style={{
+            width: `${share * 100}%`,
+            background: isEmotion(label) ? `var(--${label})` : label === 'unsure' ? 'var(--unsure)' : 'none',
+          }}
+        />
+      ))}
+    </span>
+  );
+}
+
+interface ProblemProps {
+  readonly error: unknown;
+  readonly onRetry?: (() => void) | undefined;
+}
+
+/** What happened, what to do, and a button that does it. */
+export function Problem({ error, onRetry }: ProblemProps) {
+  const { text, canRetry } = explain(error);
+  return (
+    <div class="problem" role="alert">
+      <p>{text}</p>
+      {canRetry && onRetry && (
+        <button type="button" onClick={onRetry}>
+          Try again
         </button>
       )}
-    </>
+    </div>
   );
 }

@@ -1,86 +1,130 @@
-import { MODELS, type ModelId } from '@undertone/contract';
-import { EmotionClient, type ModelList } from '@undertone/sdk';
+import type { Emotion, ModelId } from '@undertone/contract';
 import { render } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { About } from './about.tsx';
-import { Problem } from './card.tsx';
-import { FileCard } from './file-card.tsx';
-import { forgetKey, keepKey, readKey } from './key.ts';
+import { Problem } from './answers.tsx';
+import { useAsk } from './ask.tsx';
+import { keepChannelNames, readChannelNames, renamed } from './channel-names.ts';
+import { Detail } from './detail.tsx';
+import type { PathFile } from './dropped.ts';
+import { FilesTable } from './files-table.tsx';
+import { followLinks, takeLink } from './key.ts';
 import { KeyForm } from './key-form.tsx';
+import { labelsOf, sortFiles, truthOf } from './labelled-files.ts';
 import { LiveSession, NO_MICROPHONE } from './live.ts';
-import { LiveCard } from './live-card.tsx';
+import { forgetSaved } from './saved.ts';
+import { ServerList } from './server-list.tsx';
+import { shortKey } from './short-key.ts';
+import { ShortcutSheet, useShortcuts } from './shortcuts.tsx';
+import { EntryList, Examples, Ways } from './side.tsx';
+import { useDrop } from './use-drop.ts';
+import { useKey } from './use-key.ts';
+import { useWorkbench } from './use-workbench.ts';
 
-/** Names of the example voices, set by the build. */
-declare const EXAMPLES: readonly string[];
-
-type Entry = { readonly id: number; readonly model: ModelId } & (
-  | { readonly file: File }
-  | { readonly session: LiveSession }
-);
-
-const NO_KEY = new Error('Enter an API key first.');
+const link = takeLink();
+followLinks();
 
 function App() {
-  const [key, setKey] = useState(readKey);
-  const [models, setModels] = useState<ModelList>();
-  const [keyProblem, setKeyProblem] = useState<unknown>();
-  const [problem, setProblem] = useState<unknown>();
+  const { ask, dialog } = useAsk();
+  const { key, client, models, problem: keyProblem, signIn, signOut, check } = useKey(link, ask);
+  const [status, announce] = useState('');
+  const { bench, version } = useWorkbench(client, announce);
   const [model, setModel] = useState<ModelId>('4emotions');
-  const [entries, setEntries] = useState<readonly Entry[]>([]);
-  const [live, setLive] = useState<LiveSession>();
-  const [version, setVersion] = useState(0);
-  const [status, setStatus] = useState('');
-  const nextId = useRef(1);
-  const client = useMemo(
-    () => (key ? new EmotionClient({ apiKey: key, baseUrl: location.origin }) : undefined),
-    [key],
-  );
+  const [selected, setSelected] = useState<number | 'table'>();
+  const [names, setNames] = useState(readChannelNames);
+  const [problem, setProblem] = useState<unknown>();
+  const [isHelp, setHelp] = useState(false);
+  const labels = useRef<ReadonlyMap<string, Emotion>>(new Map());
+  const { entries } = bench;
+  const isTable = selected === 'table' && entries.length > 0;
+  const entry = typeof selected === 'number' ? bench.find(selected) : undefined;
+  const live = entries.find(({ state }) => state === 'live');
 
-  const signOut = () => {
-    forgetKey();
-    setKey('');
-  };
-  useEffect(() => {
-    if (client === undefined) return;
-    client.models().then(
-      (list) => {
-        setModels(list);
-        setKeyProblem(undefined);
-      },
-      (reason: Error & { status?: number }) => {
-        setKeyProblem(reason);
-        if (reason.status === 401) signOut();
-      },
-    );
-  }, [client]);
-
-  const add = (more: readonly ({ file: File } | { session: LiveSession })[]) => {
-    if (client === undefined) return setProblem(NO_KEY);
+  const addFiles = async (files: readonly PathFile[]) => {
+    if (!client || files.length === 0) return;
     setProblem(undefined);
-    const added = more.map((entry) => ({ ...entry, id: nextId.current++, model }));
-    setEntries((before) => [...added, ...before]);
+    const { recordings, tables } = sortFiles(files);
+    try {
+      for (const table of tables) {
+        labels.current = new Map([...labels.current, ...labelsOf(await table.text(), table.name)]);
+      }
+    } catch (error) {
+      setProblem(error);
+    }
+    const labelled = recordings.map((it) => {
+      const truth = it.truth ?? truthOf(it.path, labels.current);
+      return truth === undefined ? it : { ...it, truth };
+    });
+    const added = bench.addFiles(labelled, model);
+    if (tables.length > 0) announce(`${bench.relabel(labels.current)} recordings labelled`);
+    if (added.length > 1 || tables.length > 0) setSelected('table');
+    else if (added[0]) setSelected(added[0].id);
+    else if (tables.length === 0) setProblem(new Error('There are no recordings in this folder.'));
   };
-  const addFiles = (files: Iterable<File>) => add([...files].map((file) => ({ file })));
   const addExample = async (name: string) => {
     const response = await fetch(`/page/examples/${name}`);
-    addFiles([new File([await response.blob()], name, { type: 'audio/wav' })]);
+    const file = new File([await response.blob()], name, { type: 'audio/wav' });
+    await addFiles([{ file, path: name }]);
   };
-  const remove = (id: number) => setEntries((before) => before.filter((entry) => entry.id !== id));
-
-  const toggleMicrophone = () => {
-    if (live !== undefined) return live.stop();
-    if (client === undefined) return setProblem(NO_KEY);
+  const onMicrophone = () => {
+    if (live) return setSelected(live.id);
+    if (!client) return;
     if (!navigator.mediaDevices) return setProblem(new Error(NO_MICROPHONE));
-    const session = new LiveSession(model, () => setVersion((before) => before + 1));
-    setLive(session);
-    add([{ session }]);
-    void session.run(client).finally(() => setLive(undefined));
+    setProblem(undefined);
+    const session = new LiveSession(model);
+    const added = bench.addLive(
+      session,
+      `Microphone ${new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}`,
+    );
+    setSelected(added.id);
+    void session.run(client).then(() => bench.endLive(added.id, session));
   };
-  const dragging = useDrop(addFiles);
+  const open = (requestId: string, name: string) => setSelected(bench.open(requestId, name, model).id);
+  const leave = () => {
+    setSelected(bench.entries.length > 1 ? 'table' : undefined);
+    // The button that had the focus is gone.
+    document.querySelector<HTMLElement>('#recordings, .ways input')?.focus();
+  };
+  const clear = () => {
+    bench.clear();
+    leave();
+  };
+  const forget = async () => {
+    const text = `Forget ${shortKey(key)} and close ${entries.length} recordings? Results of short ones are stored nowhere else.`;
+    if (entries.length > 0 && !(await ask({ text, yes: 'Forget', danger: true }))) return;
+    bench.clear();
+    forgetSaved();
+    signOut();
+  };
+  const openShared = async (requestId: string) => {
+    const { requests = [] } = (await client?.asynch.list({ limit: 200 }).catch(() => undefined)) ?? {};
+    open(requestId, requests.find(({ request_id }) => request_id === requestId)?.label ?? 'Shared result');
+  };
+  useEffect(() => {
+    if (client && link.request) void openShared(link.request);
+  }, [client !== undefined]);
+  useEffect(() => {
+    // After a reload, what was on the page is there again.
+    if (selected === undefined && entries.length > 0)
+      setSelected(entries.length > 1 ? 'table' : entries[0]?.id);
+  }, [entries.length > 0]);
+  // A key that expires while the page is open: the form asks for another one, and nothing is lost.
+  const isRefused = entries.some(({ error }) => (error as { status?: number } | undefined)?.status === 401);
+  useEffect(() => {
+    if (isRefused) check();
+  }, [isRefused]);
+  useShortcuts((action) => {
+    if (action === 'help') setHelp(true);
+    else if (action === 'table' && entries.length > 1) setSelected('table');
+    else return false;
+    return true;
+  });
+  const dragging = useDrop((files) => void addFiles(files));
 
+  const requests = new Set(entries.flatMap(({ requestId }) => requestId ?? []));
   return (
-    <>
-      <header>
+    <div class={dragging ? 'page over' : 'page'}>
+      <header class="top">
         <h1>
           <img src="/page/icon.svg" alt="" width="32" height="32" /> Undertone
         </h1>
@@ -89,121 +133,89 @@ function App() {
           <a href="/docs">API</a>
           <a href="/page/model-card.html">Model card</a>
           <a href="/page/privacy.html">Privacy</a>
+          <button type="button" class="quiet" aria-label="Keyboard shortcuts" onClick={() => setHelp(true)}>
+            ?
+          </button>
           {key !== '' && (
-            <button type="button" class="quiet" onClick={signOut}>
-              Forget the key
-            </button>
+            <span class="inuse">
+              <span title="The key in use, by its last characters">{shortKey(key)}</span>
+              <button type="button" class="quiet" onClick={() => void forget()}>
+                Forget it
+              </button>
+            </span>
           )}
         </nav>
       </header>
-      <main>
-        {key === '' && (
-          <KeyForm
-            problem={keyProblem}
-            onKey={(given, remember) => {
-              keepKey(given, remember);
-              setKey(given);
-            }}
+      <div class={isTable || entry ? 'bench filled' : 'bench'}>
+        <aside>
+          <Ways
+            {...{ model, isLive: live !== undefined, isReady: client !== undefined, count: entries.length }}
+            onModel={setModel}
+            onFiles={(files) => void addFiles(files)}
+            onMicrophone={onMicrophone}
           />
-        )}
-        {key !== '' && keyProblem !== undefined && <Problem error={keyProblem} />}
-        <section class={dragging ? 'drop over' : 'drop'} aria-label="Recordings">
-          <p class="row">
-            <label class="button main">
-              Choose recordings
-              <input
-                type="file"
-                multiple
-                accept="audio/*,video/*,.wav,.mp3,.m4a,.ogg,.opus,.webm,.flac"
-                onChange={(event) => {
-                  addFiles(event.currentTarget.files ?? []);
-                  event.currentTarget.value = '';
-                }}
-              />
-            </label>
-            <button type="button" class={live ? 'main stop' : 'main'} onClick={toggleMicrophone}>
-              {live ? 'Stop' : 'Microphone'}
-            </button>
-          </p>
-          <p class="note">
-            or drop files anywhere on this page. Recordings of 4 to 10 seconds are classified immediately;
-            longer ones, up to 1 GiB, become a timeline.
-          </p>
-          {!window.isSecureContext && <p class="note">{NO_MICROPHONE}</p>}
-          <p class="row">
-            <label>
-              Model{' '}
-              <select value={model} onChange={(event) => setModel(event.currentTarget.value as ModelId)}>
-                {(Object.entries(MODELS) as [ModelId, readonly string[]][]).map(([id, emotions]) => (
-                  <option key={id} value={id}>
-                    {id}: {emotions.join(', ')}
-                  </option>
-                ))}
-              </select>
-            </label>
-          </p>
+          <div class="card lists">
+            <EntryList
+              {...{ entries, isTable, selected: entry?.id, onOpen: setSelected }}
+              onTable={() => setSelected('table')}
+            />
+            {client && <ServerList {...{ client, version, ask, announce, opened: requests, onOpen: open }} />}
+            <Examples
+              isReady={client !== undefined}
+              onExample={(name) => void addExample(name).catch(setProblem)}
+            />
+          </div>
+        </aside>
+        <main>
+          {key === '' && <KeyForm problem={keyProblem} onKey={signIn} />}
+          {key !== '' && keyProblem !== undefined && <Problem error={keyProblem} onRetry={check} />}
           {problem !== undefined && <Problem error={problem} />}
-        </section>
-        <section class="examples" aria-labelledby="examples">
-          <h2 id="examples">Or try a voice</h2>
-          <ul>
-            {EXAMPLES.map((name) => (
-              <li key={name}>
-                <button type="button" class="chip" onClick={() => addExample(name).catch(setProblem)}>
-                  {name.replace('.wav', '')}
-                </button>
-              </li>
-            ))}
-          </ul>
-          <p class="note">
-            Actors the model never heard; the name is the intended emotion. We chose clear ones.
+          <p class="hidden" role="status">
+            {status}
           </p>
-        </section>
-        <p class="hidden" role="status">
-          {status}
-        </p>
-        <section aria-label="Results">
-          {client &&
-            entries.map((entry) =>
-              'file' in entry ? (
-                <FileCard
-                  key={entry.id}
-                  {...{ client, file: entry.file, model: entry.model, announce: setStatus }}
-                  onRemove={() => remove(entry.id)}
-                />
-              ) : (
-                <LiveCard
-                  key={entry.id}
-                  {...{ client, session: entry.session, version }}
-                  onRemove={() => remove(entry.id)}
-                />
-              ),
-            )}
-        </section>
-        {models && <About models={models} />}
-      </main>
-    </>
+          {isTable && <FilesTable {...{ entries, ask, onOpen: setSelected }} onClear={clear} />}
+          {client && entry && (
+            <Detail
+              key={entry.id}
+              {...{ client, entry, names, ask, announce }}
+              others={entries.filter(({ id, result }) => id !== entry.id && result)}
+              onRename={(channel, name) => {
+                const next = renamed(names, channel, name);
+                keepChannelNames(next);
+                setNames(next);
+              }}
+              onRetry={() => bench.retry(entry.id)}
+              onClose={() => {
+                bench.close(entry.id);
+                leave();
+              }}
+              onRemove={async () => {
+                await bench.remove(entry.id);
+                leave();
+              }}
+            />
+          )}
+          {key !== '' && !isTable && !entry && <Empty />}
+        </main>
+      </div>
+      {models && <About models={models} />}
+      {dialog}
+      <ShortcutSheet open={isHelp} onClose={() => setHelp(false)} />
+    </div>
   );
 }
 
-/** Accepts files dropped anywhere on the page. */
-function useDrop(onFiles: (files: Iterable<File>) => void): boolean {
-  const [over, setOver] = useState(false);
-  const latest = useRef(onFiles);
-  latest.current = onFiles;
-  useEffect(() => {
-    const onDrag = (event: DragEvent) => {
-      event.preventDefault();
-      setOver(event.type === 'dragover');
-      if (event.type === 'drop' && event.dataTransfer?.files.length) latest.current(event.dataTransfer.files);
-    };
-    const events = ['dragover', 'dragleave', 'drop'] as const;
-    for (const event of events) addEventListener(event, onDrag);
-    return () => {
-      for (const event of events) removeEventListener(event, onDrag);
-    };
-  }, []);
-  return over;
+function Empty() {
+  return (
+    <section class="card empty" aria-label="Nothing opened">
+      <p>
+        <strong>Choose a recording, speak into the microphone, or try a voice.</strong>
+      </p>
+      <p class="note">
+        Here you will see what the voice sounds like, moment by moment: angry, happy, neutral or sad.
+      </p>
+    </section>
+  );
 }
 
 render(<App />, document.body);

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Problem } from './card.tsx';
+import { Problem } from './answers.tsx';
 
 interface Props {
   readonly problem: unknown;
@@ -20,24 +20,23 @@ export function KeyForm({ problem, onKey }: Props) {
       <h2>Enter your API key</h2>
       <p>
         The first start of the server prints a link to this page that contains a key. Create another key with{' '}
-        <code>npx undertone keys create me</code>.
+        <code>npx undertone keys create me</code>. A short-lived token works too.
       </p>
       {problem !== undefined && <Problem error={problem} />}
-      <p class="row">
-        <label>
-          API key{' '}
-          <input
-            type="password"
-            autocomplete="off"
-            required
-            value={key}
-            onInput={(event) => setKey(event.currentTarget.value)}
-          />
-        </label>
-        <button type="submit" class="main">
+      <div class="field">
+        <label for="key">API key or token</label>
+        <input
+          id="key"
+          type="password"
+          autocomplete="off"
+          required
+          value={key}
+          onInput={(event) => setKey(event.currentTarget.value)}
+        />
+        <button type="submit" class="main" disabled={key.trim() === ''}>
           Use this key
         </button>
-      </p>
+      </div>
       <label>
         <input
           type="checkbox"

@@ -1,12 +1,14 @@
 import type { ModelId } from '@undertone/contract';
 import { type EmotionClient, fromMicrophone, type Microphone, type StreamPrediction } from '@undertone/sdk';
-import { wavOf } from './recording.ts';
 import { ofStream, type Result } from './result.ts';
+import { wavOf } from './wav.ts';
 
 /** Seconds between answers. Each is about the last 5 seconds. */
 const INTERVAL_SECONDS = 2;
 /** Length of a chunk from the microphone. */
 const CHUNK_SECONDS = 0.1;
+/** So many chunks become a blob, which the browser can move out of memory. */
+const CHUNKS_PER_BLOB = 100;
 
 export const NO_MICROPHONE =
   'Browsers allow the microphone only on https pages and on this machine (http://127.0.0.1 or http://localhost). ' +
@@ -18,7 +20,7 @@ const REASONS: Record<string, string> = {
   NotReadableError: 'Another program is using the microphone. Close it, then try again.',
 };
 
-/** One microphone session, from `Microphone` to `Stop`. Calls `onChange` after every change. */
+/** One microphone session, from `Microphone` to `Stop`. */
 export class LiveSession {
   readonly model: ModelId;
   keep = false;
@@ -29,13 +31,21 @@ export class LiveSession {
   /** Peak of every chunk so far. */
   readonly levels: number[] = [];
   readonly #predictions: StreamPrediction[] = [];
-  readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
-  readonly #onChange: () => void;
+  /** Everything since the start, whenever `keep` is set, so that sound and timeline agree. */
+  readonly #kept: Blob[] = [];
+  #chunks: Uint8Array<ArrayBuffer>[] = [];
+  #bytes = 0;
+  readonly #listeners = new Set<() => void>();
   #microphone: Microphone | undefined;
 
-  constructor(model: ModelId, onChange: () => void) {
+  constructor(model: ModelId) {
     this.model = model;
-    this.#onChange = onChange;
+  }
+
+  /** Calls `listener` after every change, until the returned function is called. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   get seconds(): number {
@@ -46,11 +56,12 @@ export class LiveSession {
     return ofStream(this.#predictions, this.model, this.seconds);
   }
 
-  /** The audio, if `keep` was set. */
+  /** The audio since the start, if `keep` is set. */
   get recording(): File | undefined {
-    if (this.#chunks.length === 0 || this.#microphone === undefined) return undefined;
+    if (!this.keep || this.#bytes === 0 || this.#microphone === undefined) return undefined;
     const at = new Date().toISOString().slice(0, 19).replace('T', ' ').replaceAll(':', '-');
-    const wav = wavOf(this.#chunks, this.#microphone.format.sampleRate);
+    const { sampleRate } = this.#microphone.format;
+    const wav = wavOf([...this.#kept, ...this.#chunks], this.#bytes, sampleRate);
     return new File([wav], `microphone ${at}.wav`, { type: 'audio/wav' });
   }
 
@@ -101,8 +112,17 @@ export class LiveSession {
     const samples = new Int16Array(chunk.buffer, chunk.byteOffset, chunk.length / 2);
     this.level = samples.reduce((loudest, sample) => Math.max(loudest, Math.abs(sample)), 0) / 32_768;
     this.levels.push(this.level);
-    if (this.keep) this.#chunks.push(chunk);
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.byteLength;
+    if (this.#chunks.length === CHUNKS_PER_BLOB) {
+      this.#kept.push(new Blob(this.#chunks));
+      this.#chunks = [];
+    }
     this.#onChange();
+  }
+
+  #onChange(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #setState(state: LiveSession['state']): void {

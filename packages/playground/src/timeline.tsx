@@ -1,127 +1,92 @@
 import { formatTimestamp, hasSpeech, NO_SPEECH } from '@undertone/contract';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { draw, heightOf, readPalette, type Scene } from './draw.ts';
-import { describe, percent, ranked } from './result.ts';
+import { useRef, useState } from 'preact/hooks';
+import { Canvas } from './canvas.tsx';
+import { draw, heightOf, type Scene } from './draw.ts';
+import { useGestures } from './gestures.ts';
+import { describe, percent, ranked } from './summary.ts';
+import type { View } from './view.ts';
 
-interface Props extends Scene {
+interface Props {
   readonly label: string;
-  readonly player?: HTMLAudioElement | null;
+  readonly scene: Scene;
+  readonly view: View;
+  /** Absent if the view cannot be changed. */
+  readonly onView?: (view: View) => void;
+  /** The position in seconds; without it, the timeline has its own. */
+  readonly at?: number;
+  /** The position is visible as a line. */
+  readonly hasPlayhead?: boolean;
+  readonly onSeek?: (seconds: number) => void;
+  readonly onPlay?: (seconds: number) => void;
 }
 
 const ARROW_SECONDS = 5;
 
 /** A click plays from there, hovering shows the probabilities, and the arrow keys move the position. */
-export function Timeline({ label, player, ...scene }: Props) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useWidth(canvas);
-  const [at, setAt] = useState<number>();
-  const playedAt = usePlayed(player);
-  const { from, to, steps, channels } = scene;
-  const height = heightOf(scene);
-
-  useEffect(() => {
-    const element = canvas.current;
-    const brush = element?.getContext('2d');
-    if (!element || !brush || width === 0) return;
-    const scale = devicePixelRatio;
-    element.width = width * scale;
-    element.height = height * scale;
-    brush.setTransform(scale, 0, 0, scale, 0, 0);
-    draw(brush, scene, readPalette(element.parentElement ?? document.body), width);
-  });
-
-  const secondsAt = (event: MouseEvent) => from + (event.offsetX / Math.max(1, width)) * (to - from);
-  const play = (seconds: number) => {
-    if (!player) return;
-    player.currentTime = seconds;
-    void player.play().catch(() => undefined);
-  };
+export function Timeline({ label, scene, view, onView, hasPlayhead, onPlay, ...given }: Props) {
+  const [own, setOwn] = useState(0);
+  const { at = own, onSeek = setOwn } = given;
+  const picture = useRef<HTMLDivElement>(null);
+  const [hovered, setHovered] = useState<number>();
+  const { from, to } = view;
+  const { wasDrag } = useGestures(picture, { view, seconds: scene.seconds, onView });
+  const secondsAt = (event: MouseEvent) =>
+    from + (event.offsetX / Math.max(1, picture.current?.clientWidth ?? 1)) * (to - from);
   const moveTo = (seconds: number) => {
-    const next = Math.max(from, Math.min(to, seconds));
-    setAt(next);
-    if (player) player.currentTime = next;
+    // A resting mouse does not hide where the keyboard goes.
+    setHovered(undefined);
+    onSeek(Math.max(0, Math.min(scene.seconds, seconds)));
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const now = at ?? playedAt ?? from;
-    if (event.key === 'ArrowRight') moveTo(now + ARROW_SECONDS);
-    else if (event.key === 'ArrowLeft') moveTo(now - ARROW_SECONDS);
-    else if (event.key === 'Home') moveTo(from);
-    else if (event.key === 'End') moveTo(to);
-    else if ((event.key === 'Enter' || event.key === ' ') && player) {
-      if (player.paused) play(now);
-      else player.pause();
-    } else return;
+    if (event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === 'ArrowRight') moveTo(at + ARROW_SECONDS);
+    else if (event.key === 'ArrowLeft') moveTo(at - ARROW_SECONDS);
+    else if (event.key === 'Home') moveTo(0);
+    else if (event.key === 'End') moveTo(scene.seconds);
+    else if (event.key === 'Enter') onPlay?.(at);
+    else return;
     event.preventDefault();
+    event.stopPropagation();
   };
-
-  const shown = at ?? playedAt ?? from;
-  const current = steps.filter(({ start, end }) => shown >= start && shown < end);
+  const shown = Math.max(0, hovered ?? at);
+  const current = scene.steps.filter(({ start, end }) => shown >= start && shown < end);
   const readout = current.map((step) => {
-    const channel = channels > 1 ? `Channel ${step.channel ?? 0}: ` : '';
-    if (!hasSpeech(step)) return channel + NO_SPEECH;
-    const all =
-      step.all_predictions &&
-      ranked(step.all_predictions).map(([name, share]) => `${name} ${percent(share)}`);
-    return channel + (all?.join(', ') ?? `${describe(step)} ${percent(step.confidence)}`);
+    const name = scene.names ? `${scene.names[step.channel ?? 0]}: ` : '';
+    if (!hasSpeech(step)) return name + NO_SPEECH;
+    const all = step.all_predictions && ranked(step.all_predictions);
+    const shares = all?.map(([emotion, share]) => `${emotion} ${percent(share)}`);
+    return name + (shares?.join(', ') ?? `${describe(step)} ${percent(step.confidence)}`);
   });
   return (
     <div class="timeline">
       <div
+        ref={picture}
         class="picture"
         role="slider"
         tabIndex={0}
         aria-label={label}
-        aria-valuemin={Math.floor(from)}
-        aria-valuemax={Math.ceil(to)}
-        aria-valuenow={Math.round(shown)}
-        aria-valuetext={`${formatTimestamp(Math.max(0, shown))} ${current.map(describe).join(', ')}`}
-        onClick={(event) => play(secondsAt(event))}
-        onMouseMove={(event) => setAt(secondsAt(event))}
-        onMouseLeave={() => setAt(undefined)}
+        aria-valuemin={0}
+        aria-valuemax={Math.ceil(scene.seconds)}
+        aria-valuenow={Math.round(at)}
+        aria-valuetext={`${formatTimestamp(Math.max(0, at))} ${current.map(describe).join(', ')}`}
+        onClick={(event) => {
+          if (!wasDrag()) (onPlay ?? onSeek)(secondsAt(event));
+        }}
+        onMouseMove={(event) => setHovered(secondsAt(event))}
+        onMouseLeave={() => setHovered(undefined)}
         onKeyDown={onKeyDown}
       >
-        <canvas ref={canvas} style={{ height: `${height}px` }} />
-        {playedAt !== undefined && playedAt >= from && playedAt <= to && (
-          <i class="playhead" style={{ left: `${((playedAt - from) / (to - from)) * 100}%` }} />
+        <Canvas
+          height={heightOf(scene)}
+          paint={(brush, palette, width) => draw(brush, scene, view, palette, width)}
+        />
+        {hasPlayhead && at >= from && at <= to && (
+          <i class="playhead" style={{ left: `${((at - from) / (to - from)) * 100}%` }} />
         )}
       </div>
       <p class="readout">
-        <b>{formatTimestamp(Math.max(0, shown))}</b> {readout.join(' · ') || '…'}
+        <b>{formatTimestamp(shown)}</b> {readout.join(' · ') || '–'}
       </p>
     </div>
   );
-}
-
-/** The width of the canvas. Renders again after a change of width or theme. */
-function useWidth(canvas: { current: HTMLCanvasElement | null }): number {
-  const [width, setWidth] = useState(0);
-  const [, redraw] = useState({});
-  useEffect(() => {
-    const parent = canvas.current?.parentElement;
-    if (!parent) return;
-    const observer = new ResizeObserver(() => setWidth(Math.floor(parent.clientWidth)));
-    observer.observe(parent);
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const onScheme = () => redraw({});
-    scheme.addEventListener('change', onScheme);
-    return () => {
-      observer.disconnect();
-      scheme.removeEventListener('change', onScheme);
-    };
-  }, [canvas]);
-  return width;
-}
-
-/** Position of the player in seconds; undefined before its first use. */
-function usePlayed(player: HTMLAudioElement | null | undefined): number | undefined {
-  const [at, setAt] = useState<number>();
-  useEffect(() => {
-    if (!player) return;
-    const onTime = () => setAt(player.currentTime);
-    for (const event of ['timeupdate', 'seeked']) player.addEventListener(event, onTime);
-    return () => {
-      for (const event of ['timeupdate', 'seeked']) player.removeEventListener(event, onTime);
-    };
-  }, [player]);
-  return at;
 }

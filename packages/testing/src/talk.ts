@@ -17,10 +17,18 @@ export function talkWav(seconds: number): Buffer {
 
 /** A stereo WAV with the voices on the left and silence on the right. */
 export function oneSidedCall(mono: Buffer): Buffer {
-  const samples = samplesOf(mono);
-  const rate = mono.readUInt32LE(24);
-  const frames = Buffer.alloc(2 * samples.length);
-  for (let at = 0; at < samples.length; at += 2) samples.copy(frames, 2 * at, at, at + 2);
+  return stereoCall(mono, silentWav(0));
+}
+
+/** A stereo WAV of two mono ones with the same rate, as long as the left one. */
+export function stereoCall(left: Buffer, right: Buffer): Buffer {
+  const sides = [samplesOf(left), samplesOf(right)];
+  const rate = left.readUInt32LE(24);
+  const frames = Buffer.alloc(2 * (sides[0]?.length ?? 0));
+  sides.forEach((samples, side) => {
+    for (let at = 0; at < samples.length && 2 * at < frames.length; at += 2)
+      samples.copy(frames, 2 * at + 2 * side, at, at + 2);
+  });
   return Buffer.concat([wavHeader({ rate, channels: 2, bits: 16, dataBytes: frames.length }), frames]);
 }
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Classifier, readCatalog } from '@undertone/classifier';
-import type { ModelId } from '@undertone/contract';
+import { type LabelledPrediction, type ModelId, type Scores, score } from '@undertone/contract';
 import type { Command } from 'commander';
 import { barOf, fittingBar, paint, percent } from '../bars.ts';
 import { inOrder, progressLine } from '../batch.ts';
@@ -9,7 +9,7 @@ import { writeStatus } from '../client.ts';
 import { classifyFile } from '../compare/classify-file.ts';
 import { findLabelled, type Labelled } from '../compare/labelled.ts';
 import { draw } from '../compare/plot.ts';
-import { type Prediction, type Scores, score } from '../compare/scores.ts';
+
 import { modelFlag, readFlags, settingFlag } from '../settings-flags.ts';
 import { explain, UserError } from '../user-error.ts';
 
@@ -78,7 +78,7 @@ async function compare(labelled: readonly Labelled[], modelsDir: string | undefi
       });
       for await (const { truth, models } of classified) if (models) answers.push({ truth, models });
       const scores = catalog.models.map(({ id, emotions }) => {
-        const predictions = answers.map<Prediction>(({ truth, models }) => ({
+        const predictions = answers.map<LabelledPrediction>(({ truth, models }) => ({
           truth,
           probabilities: models[id] ?? {},
         }));

@@ -1,26 +1,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { EMOTIONS, type Emotion } from '@undertone/contract';
+import { type Emotion, emotionOfFolders, labelsFromCsv } from '@undertone/contract';
 import { UserError } from '../user-error.ts';
 
 export interface Labelled {
   readonly file: string;
   readonly emotion: Emotion;
 }
-
-/** Names that other datasets use. */
-const OTHER_NAMES: Record<string, Emotion> = {
-  anger: 'angry',
-  happiness: 'happy',
-  joy: 'happy',
-  calm: 'neutral',
-  sadness: 'sad',
-  fear: 'nervous',
-  fearful: 'nervous',
-  anxious: 'nervous',
-  surprise: 'surprised',
-  disgust: 'disgusted',
-};
 
 const HOW =
   'Put the recordings into folders named by emotion (angry, happy, neutral, sad, nervous, surprised, disgusted), or pass ' +
@@ -41,44 +27,19 @@ async function fromFolder(folder: string): Promise<Labelled[]> {
   return entries.flatMap((entry) => {
     if (!entry.isFile() || entry.name.startsWith('.') || entry.name.endsWith('.csv')) return [];
     const file = join(entry.parentPath, entry.name);
-    // The innermost folder counts: angry/calm/1.wav is calm.
-    const above = relative(folder, entry.parentPath).split(sep).reverse();
-    const emotion = above.map(emotionNamed).find((name) => name !== undefined);
+    const emotion = emotionOfFolders(relative(folder, entry.parentPath).split(sep));
     return emotion === undefined ? [] : [{ file, emotion }];
   });
 }
 
 async function fromCsv(path: string): Promise<Labelled[]> {
-  const [header = [], ...rows] = parseCsv(await readFile(path, 'utf8'));
-  const columns = header.map((name) => name.trim().toLowerCase());
-  const [pathAt, emotionAt] = [columns.indexOf('path'), columns.indexOf('emotion')];
-  if (pathAt < 0 || emotionAt < 0) {
-    throw new UserError(`The first line of ${path} needs the columns path and emotion, but has: ${columns}.`);
+  const text = await readFile(path, 'utf8');
+  try {
+    return labelsFromCsv(text, basename(path)).map((row) => ({
+      file: resolve(dirname(path), row.path),
+      emotion: row.emotion,
+    }));
+  } catch (error) {
+    throw new UserError((error as Error).message);
   }
-  return rows.map((row, i) => {
-    const label = row[emotionAt] ?? '';
-    const emotion = emotionNamed(label);
-    if (emotion === undefined) {
-      const known = [...EMOTIONS, ...Object.keys(OTHER_NAMES)].join(', ');
-      throw new UserError(`${basename(path)}, row ${i + 2}: "${label}" is not a known emotion (${known}).`);
-    }
-    return { file: resolve(dirname(path), row[pathAt] ?? ''), emotion };
-  });
-}
-
-function emotionNamed(name: string): Emotion | undefined {
-  const key = name.trim().toLowerCase();
-  return OTHER_NAMES[key] ?? EMOTIONS.find((emotion) => emotion === key);
-}
-
-/** Handles quoted fields with doubled quotes, and skips empty lines. */
-function parseCsv(text: string): string[][] {
-  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  return lines
-    .filter((line) => line.trim() !== '')
-    .map((line) =>
-      [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) =>
-        quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'),
-      ),
-    );
 }

@@ -1,5 +1,5 @@
+import type { Scores } from '@undertone/contract';
 import { percent } from '../bars.ts';
-import type { Scores } from './scores.ts';
 
 const CELL = 44;
 const LABELS = 92;

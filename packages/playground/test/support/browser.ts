@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { talkWav } from '@undertone/testing/talk';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 
 /** Debian's Chromium, which scripts/test-deps.sh installs, unless CHROMIUM is set. */
 const { CHROMIUM = '/usr/bin/chromium' } = process.env;
@@ -96,4 +96,30 @@ export async function savedBy(
   stream.on('data', (piece: Buffer) => pieces.push(piece));
   await once(stream, 'end');
   return { name: download.suggestedFilename(), text: Buffer.concat(pieces).toString('utf8') };
+}
+
+type Chosen = Parameters<Locator['setInputFiles']>[0];
+
+export async function choose(page: Page, files: Chosen): Promise<void> {
+  await page.getByLabel('Choose files').setInputFiles(files);
+}
+
+export function wav(name: string, buffer: Buffer) {
+  return { name, mimeType: 'audio/wav', buffer };
+}
+
+export function numberOf(element: Locator, name: string): Promise<number> {
+  return element.evaluate(
+    (it, property) => Number((it as unknown as Record<string, unknown>)[property]),
+    name,
+  );
+}
+
+/** The page's policy forbids `page.waitForFunction`, which evaluates text. */
+export async function eventually(holds: () => Promise<boolean>): Promise<void> {
+  const until = performance.now() + 60_000;
+  while (!(await holds())) {
+    if (performance.now() > until) throw new Error(`It never happened: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
 }

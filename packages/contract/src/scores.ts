@@ -1,13 +1,13 @@
-import type { Emotion } from '@undertone/contract';
+import type { Emotion } from './emotions.ts';
 
 /** One recording: its true emotion and the probabilities of one model. */
-export interface Prediction {
+export interface LabelledPrediction {
   readonly truth: Emotion;
   readonly probabilities: Readonly<Record<string, number>>;
 }
 
 /** One bin of confidence: number of answers, their mean confidence and their accuracy. */
-export interface Bin {
+export interface ConfidenceBin {
   readonly count: number;
   readonly confidence: number;
   readonly accuracy: number;
@@ -25,13 +25,13 @@ export interface Scores {
   readonly emotions: readonly string[];
   /** confusion[i][j]: recordings of emotion i classified as emotion j. */
   readonly confusion: readonly (readonly number[])[];
-  readonly reliability: readonly Bin[];
+  readonly reliability: readonly ConfidenceBin[];
 }
 
 const BINS = 10;
 
 /** Scores of one model. Recordings of emotions that it does not know are left out. */
-export function score(emotions: readonly string[], recordings: readonly Prediction[]): Scores {
+export function score(emotions: readonly string[], recordings: readonly LabelledPrediction[]): Scores {
   const answers = recordings
     .filter(({ truth }) => emotions.includes(truth))
     .map(({ truth, probabilities }) => {
@@ -67,7 +67,7 @@ export function score(emotions: readonly string[], recordings: readonly Predicti
   };
 }
 
-function bins(graded: readonly { confidence: number; right: number }[]): Bin[] {
+function bins(graded: readonly { confidence: number; right: number }[]): ConfidenceBin[] {
   const place = (confidence: number) => Math.min(BINS - 1, Math.floor(confidence * BINS));
   return Array.from({ length: BINS }, (_, bin) => {
     const inside = graded.filter(({ confidence }) => place(confidence) === bin);
