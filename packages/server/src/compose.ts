@@ -100,7 +100,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     environmentKey: settings.apiKey,
     defaultLimits: defaultLimits(settings),
     logger,
-    ...(now && { now }),
+    ...(now && { monotonicMs: now }),
   });
   const readiness = { settings, classifier, authenticator, storeHealth, stopping };
   metrics.watchReadiness(async () => (await whyNotReady(readiness)) === null);

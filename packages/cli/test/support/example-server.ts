@@ -27,7 +27,7 @@ function assertInstalled(): void {
 export async function startExample(command: string, dataDir: string): Promise<ExampleServer> {
   assertInstalled();
   const port = await freePort();
-  const env = { ...exampleEnvironment(dataDir), SERVICE_PORT: String(port) };
+  const env = { ...exampleEnvironment(dataDir), SERVICE_PORT: String(port), SERVICE_METRICS_OWNERS: 'true' };
   // A port in the command itself would clash with other tests.
   const onItsPort = command.replace(/SERVICE_PORT=\d+/, `SERVICE_PORT=${port}`);
   // In its own process group, so that a signal reaches make, npm and the server.

@@ -226,7 +226,7 @@ export class Metrics {
   watchOwners(read: () => Promise<OwnerUseValue[]>): void {
     new Gauge({
       name: 'undertone_owner_use',
-      help: 'Use by owner of keys: open, queued, storage_bytes, audio_seconds (24 hours) in all processes; streams, webhooks, held_bytes in this one',
+      help: 'With SERVICE_METRICS_OWNERS=true: use by owner of keys and resource: open, queued, storage_bytes, audio_seconds (24 hours) in all processes; streams, webhooks (in flight), held_bytes in this one',
       labelNames: ['owner', 'resource'],
       registers: [this.registry],
       async collect() {
