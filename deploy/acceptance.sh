@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
-parts=${PARTS:-image,compose,proxy,kubernetes,systemd,alerts}
+parts=${PARTS:-image,compose,proxy,pgbouncer,kubernetes,systemd,alerts}
 work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
 [ -n "${KEEP:-}" ] || trap 'rm -rf --one-file-system "$work"' EXIT
 
@@ -66,6 +66,15 @@ proxy() {
     dpkg --extract nginx_*.deb nginx)
   WORK=$work isolated bash -c 'printf "127.0.0.1 localhost voice.example.org\n" >"$WORK/hosts" &&
     mount --bind "$WORK/hosts" /etc/hosts && NGINX_PROGRAM=$WORK/nginx/usr/sbin/nginx exec node deploy/try-proxy.ts'
+}
+
+pgbouncer() {
+  needs postgresql libc-ares2 libevent-2.1-7
+  (cd "$work" && { apt-get download -qq pgbouncer 2>/dev/null || { apt-get update -qq && apt-get download -qq pgbouncer; }; } &&
+    dpkg --extract pgbouncer_*.deb pgbouncer)
+  # Readable for the user of PostgreSQL, which runs it.
+  chmod a+rx "$work"
+  PGBOUNCER_PROGRAM=$work/pgbouncer/usr/sbin/pgbouncer node deploy/try-pgbouncer.ts
 }
 
 kubernetes() {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { fromPostgres, RefusedError } from '../errors.ts';
-import { connectionOptions } from '../postgres/database.ts';
+import { connectionOptions, useOurSchema } from '../postgres/database.ts';
 
 const CONNECT_MS = 5_000;
 /** The service opens its connections under this name. Ours has another one, to tell them apart. */
@@ -20,6 +20,7 @@ export async function inPostgres<T>(
   client.on('error', () => undefined);
   try {
     await client.connect();
+    await useOurSchema(client);
     await client.query(begin);
     const value = await work(client);
     await client.query('COMMIT');

@@ -50,19 +50,12 @@ export class PostgresDatabase implements SqlDatabase {
       ...connectionOptions(options.url),
       max: CONNECTIONS[kind],
       connectionTimeoutMillis: this.#budgetMs,
-      statement_timeout: this.#statementMs,
+      onConnect: useOurSchema,
     });
     // An idle connection broke; the pool has already dropped it.
     this.#pool.on('error', () => undefined);
     // A connection in use broke between two statements: the next statement reports it.
-    this.#pool.on('connect', (client) => {
-      client.on('error', () => undefined);
-      this.#statementTimeouts.set(client, this.#statementMs);
-    });
-  }
-
-  get #statementMs(): number {
-    return this.#budgetMs - EARLIER_MS;
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   get availableMs(): number {
@@ -179,10 +172,13 @@ export function connectionOptions(url: string): pg.ClientConfig {
     connectionString: url,
     application_name: 'undertone',
     keepAlive: true,
-    // Our tables have their own schema.
-    options: '-c search_path=undertone',
     types: { getTypeParser },
   };
+}
+
+/** Our tables have their own schema. Not an option of the connection: PgBouncer refuses those. */
+export async function useOurSchema(client: pg.ClientBase): Promise<void> {
+  await client.query('SET search_path = undertone');
 }
 
 /** BIGINT as a number: ours are all times or bytes, far below 2^53. */

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { fromPostgres } from '../errors.ts';
 import { Migrations } from '../sql/migrate.ts';
-import { connectionOptions } from './database.ts';
+import { connectionOptions, useOurSchema } from './database.ts';
 
 const MIGRATIONS = new Migrations(new URL('./migrations/', import.meta.url));
 const CONNECT_MS = 5_000;
@@ -14,6 +14,7 @@ export async function migratePostgres(url: string): Promise<{ from: number; to: 
   client.on('error', () => undefined);
   try {
     await client.connect();
+    await useOurSchema(client);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     return await migrate(client);
   } catch (error) {
