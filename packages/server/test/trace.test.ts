@@ -103,7 +103,7 @@ describe('the log', () => {
     const service = await loggedApp({ classifier, workerTimes });
     const client = await AsynchClient.of(service);
     const id = await client.upload(wav({ seconds: 5 }), 1, { webhook_url: receiver.url });
-    const lines = await service.until(id, 'webhook given up');
+    const lines = await service.until(id, 'webhook.given_up');
     const worker = messages(lines).filter((message) => message !== 'answered');
     assert.deepEqual(worker, [
       'recording claimed',
@@ -111,7 +111,7 @@ describe('the log', () => {
       'recording claimed',
       'recording completed',
       'webhook not delivered; retried later',
-      'webhook given up',
+      'webhook.given_up',
     ]);
     const attemptsIn = (message: string) =>
       lines.filter(({ msg }) => msg === message).map(({ attempt }) => attempt);
