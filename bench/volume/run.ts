@@ -53,7 +53,7 @@ async function sweep({ requests }: Stores): Promise<void> {
   );
   const start = performance.now();
   const polled = await pollDuring(requests, async () => {
-    while (await requests.expire());
+    while ((await requests.expire()).more);
   });
   const seconds = (performance.now() - start) / 1000;
   const { expired = 0 } = await requests.countByState();
