@@ -150,13 +150,18 @@ try {
   );
 
   const manifests = parseAllDocuments(readFileSync(join(ROOT, 'deploy/kubernetes/autoscaler.yaml'), 'utf8'));
-  const [scaler] = manifests.map((manifest) => manifest.toJS());
-  const [row] = await query(
-    api.environment['SERVICE_DATABASE_URL'] ?? '',
-    scaler.spec.triggers[0].metadata.query,
+  const scaler = manifests.map((manifest) => manifest.toJS()).find(({ kind }) => kind === 'ScaledObject');
+  const url = new URL(api.environment['SERVICE_DATABASE_URL'] ?? '');
+  // The role of docs/SCALING.md.
+  const documented = readFileSync(join(ROOT, 'docs/SCALING.md'), 'utf8').match(
+    /^ {4}(CREATE ROLE|GRANT) .*;$/gm,
   );
+  await query(url.href, documented?.join('\n').replace("'...'", "'secret'") ?? '');
+  Object.assign(url, { username: 'undertone_autoscaler', password: 'secret' });
+  const [row] = await query(url.href, scaler.spec.triggers[0].metadata.query);
   assert.equal(Number(Object.values(row ?? {})[0]), 0, 'the queue is empty');
-  console.log('The query of the autoscaler works.');
+  await assert.rejects(query(url.href, 'SELECT * FROM undertone.keys'), /permission denied/);
+  console.log('The query of the autoscaler works with a role that can do nothing else.');
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
