@@ -72,6 +72,9 @@ const quiet = { url: server.url, key: await newKey() };
 const asynch = new AsynchClient(quiet.url, quiet.key);
 const recording = longWav(8);
 
+// First: what comes after the attacks below is not quiet.
+await measure('warm-up', 3);
+const before = await measure('quiet', 15);
 await decodersDie();
 if (stores === undefined) await unreadableAtTheHead();
 await withoutKey();
@@ -124,7 +127,7 @@ async function unreadableAtTheHead(): Promise<void> {
 
 async function withoutKey(): Promise<void> {
   await server.peakMegabytes();
-  const strangers = new WithoutKey(server.url);
+  const unauthenticated = new WithoutKey(server.url);
   const times: number[] = [];
   const getIn = async () => {
     const client = new Client(quiet, { body: clipForm() });
@@ -134,12 +137,12 @@ async function withoutKey(): Promise<void> {
     times.push(ms);
   };
   try {
-    await strangers.connect(Number(values.connections));
+    await unauthenticated.connect(Number(values.connections));
     await getIn();
-    await strangers.sendUnfinishedFrames(Number(values.frames));
+    await unauthenticated.sendUnfinishedFrames(Number(values.frames));
     await getIn();
   } finally {
-    strangers.close();
+    unauthenticated.close();
   }
   const megabytes = await server.peakMegabytes();
   const [connected, framed] = times.map(rounded);
@@ -151,7 +154,6 @@ async function withoutKey(): Promise<void> {
 }
 
 async function beside(busyKey: string): Promise<void> {
-  const before = await measure('quiet', 15);
   await server.peakMegabytes();
   const health = watchHealth(server.url);
   const busy = await startBusyKey(server.url, busyKey, values);

@@ -183,10 +183,10 @@ async function longRecording(sandbox: Sandbox): Promise<{ ffmpeg: Ffmpeg; record
     const { status } = spawnSync(path, ['-loglevel', 'error', '-f', 'lavfi', '-i', source, file]);
     assert.equal(status, 0);
   }
-  const patient = new Map(
+  const bySandbox = new Map(
     (await confinements(path)).reverse().map((confinement) => [confinement.sandbox, confinement]),
   );
-  const confinement = patient.get(sandbox) ?? assert.fail(`${sandbox} is not installed`);
+  const confinement = bySandbox.get(sandbox) ?? assert.fail(`${sandbox} is not installed`);
   return { ffmpeg: new Ffmpeg({ confine: () => confinement }), recording: await readFile(file) };
 }
 

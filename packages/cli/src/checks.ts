@@ -9,7 +9,7 @@ import { Classifier, ModelFilesError } from '@undertone/classifier';
 import { DISCRETE_LIMITS, PATHS } from '@undertone/contract';
 import type { Settings } from '@undertone/server';
 import { checkServer, type ServerSettings } from './server-check.ts';
-import type { SettingName } from './settings-flags.ts';
+import { S3_SETTINGS, type SettingName } from './settings-flags.ts';
 import { checkBucket, checkDatabase, error, type Finding, ok, warning } from './store-checks.ts';
 import { isExpected, UserError } from './user-error.ts';
 
@@ -21,12 +21,7 @@ export const CHECKED_SETTINGS = [
   'modelsDir',
   'publicUrl',
   'corsOrigins',
-  's3Bucket',
-  's3Endpoint',
-  's3PublicEndpoint',
-  's3Region',
-  's3Prefix',
-  's3Addressing',
+  ...S3_SETTINGS,
 ] as const satisfies SettingName[];
 
 export type CheckedSettings = Pick<Settings, (typeof CHECKED_SETTINGS)[number] | 'databaseUrl'> &
@@ -158,7 +153,7 @@ async function checkFfmpeg(): Promise<Finding> {
   }
 }
 
-/** ffmpeg reads files from strangers: its sandbox matters as much as its version. */
+/** ffmpeg parses untrusted files: its sandbox matters as much as its version. */
 export function judgeFfmpeg(
   found: string,
   { sandbox, limits }: Pick<Confinement, 'sandbox' | 'limits'>,

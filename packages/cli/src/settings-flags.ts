@@ -5,6 +5,16 @@ import { UserError } from './user-error.ts';
 
 export type SettingName = keyof typeof SETTINGS;
 
+/** Where recordings are, if not in the data folder. */
+export const S3_SETTINGS = [
+  's3Bucket',
+  's3Endpoint',
+  's3PublicEndpoint',
+  's3Region',
+  's3Prefix',
+  's3Addressing',
+] as const satisfies SettingName[];
+
 /** Secrets have no flags: every user of the machine can read command lines. */
 export const WITHOUT_FLAG: readonly SettingName[] = ['apiKey', 'databaseUrl', 'secret'];
 

@@ -111,11 +111,11 @@ export function baseName(path: string): string {
 }
 
 export function tooLarge(maxBytes: number): RequestFailedError {
-  const [size, unit] = maxBytes < 1024 ** 3 ? [1024 ** 2, 'MiB'] : [1024 ** 3, 'GiB'];
-  return new RequestFailedError(
-    `The recording is larger than ${maxBytes / size} ${unit}, the limit for this operation.`,
-    { code: 'file_too_large' },
-  );
+  const mebibytes = maxBytes / 1024 ** 2;
+  const limit = mebibytes < 1024 ? `${mebibytes} MiB` : `${mebibytes / 1024} GiB`;
+  return new RequestFailedError(`The recording is larger than ${limit}, the limit here.`, {
+    code: 'file_too_large',
+  });
 }
 
 export function fileChanged(how: string, cause?: unknown): RequestFailedError {

@@ -2,16 +2,7 @@ import type { Contents } from '@undertone/server/stores/backup/backup';
 import type { Command } from 'commander';
 import { countOf } from '../batch.ts';
 import { explainStorage } from '../checks.ts';
-import { readDatabaseUrl, readFlags, settingFlag } from '../settings-flags.ts';
-
-const S3_SETTINGS = [
-  's3Bucket',
-  's3Endpoint',
-  's3PublicEndpoint',
-  's3Region',
-  's3Prefix',
-  's3Addressing',
-] as const;
+import { readDatabaseUrl, readFlags, S3_SETTINGS, settingFlag } from '../settings-flags.ts';
 
 const BACKUP_HELP = `
 The server may be running. The file has hashes of keys, results and the signing

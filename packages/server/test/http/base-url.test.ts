@@ -20,8 +20,14 @@ async function originFor({ app, key }: TestApp, headers: Record<string, string>)
 
 test('upload URLs never follow a Host that is not this machine', async () => {
   const own = 'http://127.0.0.1:8080';
-  const strangers = ['evil.example', 'evil.example:80', '192.0.2.1', 'x@127.0.0.1', '127.0.0.1.evil.example'];
-  for (const host of strangers) {
+  const untrustedHosts = [
+    'evil.example',
+    'evil.example:80',
+    '192.0.2.1',
+    'x@127.0.0.1',
+    '127.0.0.1.evil.example',
+  ];
+  for (const host of untrustedHosts) {
     assert.equal(await originFor(service, { host }), own, host);
   }
   const machine = hostname().toLowerCase();
