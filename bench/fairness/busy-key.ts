@@ -1,5 +1,5 @@
-// One key that sends as much of everything as it can, as a process of its own: `startBusyKey` starts this file. It prints the
-// counts so far each time it is asked, and ends with its standard input.
+// One key that sends as much of everything as it can, as a process of its own: `startBusyKey` starts this file. It takes
+// commands from its standard input and ends with it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setPriority } from 'node:os';
@@ -25,33 +25,25 @@ const DEAD_WEBHOOKS = 64;
 const STREAMS = 200;
 /** More than the server accepts. */
 const IDLE_CONNECTIONS = 2_200;
+const COUNTS = 'counts';
 
 interface BusyKey {
   /** What it has done so far. */
   counts(): Promise<string>;
+  /** From now on it also sends short recordings, with as many clients as this. */
+  sendClips(clients: string): void;
   stop(): Promise<void>;
 }
 
-interface BusyOptions {
-  /** Sent one after another. */
-  readonly uploads: string;
-  /** Each sends one short recording after another. */
-  readonly clients: string;
-}
-
-/** Resolves when everything is under way. */
-export async function startBusyKey(
-  url: string,
-  key: string,
-  { uploads, clients }: BusyOptions,
-): Promise<BusyKey> {
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url, key, uploads, clients], {
+/** Resolves when everything is under way. `uploads` are sent one after another. */
+export async function startBusyKey(url: string, key: string, uploads: string): Promise<BusyKey> {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url, key, uploads], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const exit = once(child, 'exit');
   const counts = async () => {
-    child.stdin.write('\n');
+    child.stdin.write(`${COUNTS}\n`);
     const line = await lines.next();
     if (line.done) throw new Error('the busy key has ended');
     return line.value;
@@ -59,6 +51,7 @@ export async function startBusyKey(
   await counts();
   return {
     counts,
+    sendClips: (clients) => child.stdin.write(`${clients}\n`),
     stop: async () => {
       child.stdin.end();
       await exit;
@@ -69,7 +62,7 @@ export async function startBusyKey(
 if (import.meta.main) {
   // Its own work would not be on the server's cores.
   setPriority(10);
-  const [url = '', key = '', uploads = '0', clients = '0'] = process.argv.slice(2);
+  const [url = '', key = '', uploads = '0'] = process.argv.slice(2);
   const port = Number(new URL(url).port);
   const asynch = new AsynchClient(url, key);
   const counts: Record<string, number> = {};
@@ -103,11 +96,12 @@ if (import.meta.main) {
       return head('PUT', first.url.slice(url.length), bodyHeaders('audio/wav'));
     });
   }
-  const clips = new Client({ url, key }, { body: clipForm(), connections: Number(clients) || 1 });
-  for (let i = 0; i < Number(clients); i++) void sendClips();
   void sendUploads(longWav(6));
   const commands = createInterface(process.stdin);
-  commands.on('line', () => console.log(JSON.stringify(counts)));
+  commands.on('line', (line) => {
+    if (line === COUNTS) console.log(JSON.stringify(counts));
+    else for (let i = 0; i < Number(line); i++) void sendClips();
+  });
   commands.on('close', () => process.exit());
 
   function count(what: string): void {
@@ -119,6 +113,7 @@ if (import.meta.main) {
   }
 
   async function sendClips(): Promise<void> {
+    const clips = new Client({ url, key }, { body: clipForm() });
     for (;;) {
       const { status } = await clips.post().catch(() => ({ status: 0 }));
       count(`short recordings (${status})`);

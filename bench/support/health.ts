@@ -1,6 +1,7 @@
 // Polls /healthz every 100 ms from a separate process, so that the load of the clients does not distort the result.
 // `watchHealth` starts this file as that process.
 import { spawn } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -39,6 +40,12 @@ export function checkHealth(limits: Limits, when: string, { asked, failed, slowe
 
 if (import.meta.main) {
   const url = process.argv[2] + PATHS.health;
+  try {
+    // Its own waits for a core are not the server's.
+    setPriority(constants.priority.PRIORITY_HIGHEST);
+  } catch {
+    // Only root may.
+  }
   let stopped = false;
   process.stdin.resume().once('end', () => {
     stopped = true;

@@ -48,14 +48,12 @@ interface ConnectionsOptions {
 }
 
 const LOG_EVERY_MS = 1_000;
-/** In place of a key: those that have shown the signature of a part. */
-const SIGNED = 'signed';
 
 /**
  * Limits connections that have not shown a valid key, so that they can never keep out those that have. When there are too
  * many, the oldest idle one of the busiest address is closed, and the new one gets the time to send its key.
  *
- * A key may have as many connections as it leaves free, so one key never takes them all. Beyond that, its idle ones are closed.
+ * An owner may have as many connections as it leaves free, so one never takes them all. Beyond that, its idle ones are closed.
  */
 export class Connections {
   readonly limits: ConnectionLimits;
@@ -63,7 +61,7 @@ export class Connections {
   readonly #isTrustedProxy: IsTrustedProxy;
   /** By address, the oldest first. */
   readonly #unknown = new Map<string, Map<Socket, Unknown>>();
-  /** By key, the longest unused first. */
+  /** By owner, the longest unused first. */
   readonly #known = new Map<string, Set<Socket>>();
   /** Requests that are being handled. */
   readonly #handling = new WeakMap<Socket, Set<IncomingMessage>>();
@@ -83,19 +81,19 @@ export class Connections {
     server.on('drop', () => this.#count('too_many'));
   }
 
-  /** The connection has shown a valid key, or the signature of a part. */
-  markKnown(socket: Socket, key: string = SIGNED): void {
+  /** The connection has shown a valid key, or the signed URL of a part. */
+  markKnown(socket: Socket, owner: string): void {
     this.#forget(socket);
     if (!this.#isCounted(socket) || socket.destroyed) return;
-    const group = this.#known.get(key) ?? new Set();
-    this.#known.set(key, group);
+    const group = this.#known.get(owner) ?? new Set();
+    this.#known.set(owner, group);
     // At the end of the set.
     const isNew = !group.delete(socket);
     group.add(socket);
     if (!isNew) return;
     socket.once('close', () => {
       group.delete(socket);
-      if (group.size === 0 && this.#known.get(key) === group) this.#known.delete(key);
+      if (group.size === 0 && this.#known.get(owner) === group) this.#known.delete(owner);
     });
     if (group.size > this.limits.max - this.#open) this.#evict(group, socket);
   }

@@ -21,6 +21,8 @@ import { notFound, requireUploading } from './requests.ts';
 export interface Incoming {
   /** From Content-Length; undefined if there is none. */
   readonly length: number | undefined;
+  /** Called when the upload has been found. */
+  onOwner?(owner: string): void;
   open(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
@@ -52,6 +54,7 @@ export class PartReceiver {
   ): Promise<WrittenBlob> {
     const { requests, blobs, metrics } = this.#options;
     const found = await this.#find(requestId, number);
+    incoming.onOwner?.(found.request.owner);
     const limits = storageLimits(found.storageLimit ?? this.#options.storageLimit);
     const blob = `${number}-${randomUUID()}`;
     const { length } = incoming;

@@ -201,9 +201,9 @@ const partRoute: FastifyPluginAsyncTypebox<Services> = async (app, { uploads, se
       const { expires, signature } = request.query;
       const verdict = secrets.verify({ requestId, partNumber, expires }, signature);
       if (verdict !== 'ok') throw new ProblemError('forbidden', FORBIDDEN[verdict]);
-      app.connections.markKnown(request.raw.socket);
       const md5 = request.headers['content-md5'] as string | undefined;
-      const { etag } = await uploads.addPart(requestId, partNumber, request.raw, md5);
+      const onOwner = (owner: string) => app.connections.markKnown(request.raw.socket, owner);
+      const { etag } = await uploads.addPart(requestId, partNumber, request.raw, onOwner, md5);
       return reply.header('etag', `"${etag}"`).headers(NO_STORE).send();
     },
   );

@@ -81,16 +81,19 @@ export class Uploads {
     };
   }
 
+  /** `onOwner` is called before the body is read. */
   addPart(
     requestId: string,
     number: number,
     body: IncomingMessage,
+    onOwner: (owner: string) => void,
     contentMd5?: string,
   ): Promise<WrittenBlob> {
     const expected = contentMd5 === undefined ? null : readContentMd5(contentMd5);
     const limits = { ...this.#options.timeouts.part, maxBytes: ASYNCH_LIMITS.maxFileBytes };
     const incoming = {
       length: announcedBytes(body),
+      onOwner,
       open: (signal: AbortSignal) => bodyStream(body, limits, signal),
     };
     return this.#receiver.receive(requestId, number, incoming, expected);

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { API_KEY_HEADER, PATHS } from '@undertone/contract';
+import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
 import { type TestApp, testApp } from '@undertone/testing/app';
+import { AsynchClient } from '@undertone/testing/asynch-client';
 import { head, RawClient } from '@undertone/testing/socket';
 import { refusal, streamUrl } from '@undertone/testing/stream-client';
 import { WebSocket } from 'ws';
@@ -63,6 +64,26 @@ test('idle connections of one key never keep out another one', async () => {
   assert.equal((await other.answer()).status, 200);
   assert.ok(idle.filter(({ socket }) => !socket.destroyed).length <= 11);
   for (const client of [...idle, other]) client.destroy();
+});
+
+test('connections that send parts count for the owner of the upload', async () => {
+  const connectionLimits = { max: 20, maxUnknown: 10, maxUnknownPerAddress: 10, unknownMs: NO_TIMEOUT };
+  const service = await testApp({}, { connectionLimits });
+  const { port, url } = await service.listen();
+  const { key } = await service.stores.keys.create('another');
+  /** A connection that has sent a part of its own upload. */
+  async function sendPart(asynch: AsynchClient): Promise<RawClient> {
+    const upload = (await (await asynch.initiate({})).json()) as InitiateResult;
+    const path = upload.presigned_urls[0]?.url.slice(url.length) ?? '';
+    const client = (await connect(port)).send(`${head('PUT', path, { 'content-length': 1 })}x`);
+    assert.equal((await client.answer()).status, 200);
+    return client;
+  }
+  const other = await sendPart(new AsynchClient(url, key));
+  const many: RawClient[] = [];
+  for (let i = 0; i < 30; i++) many.push(await sendPart(new AsynchClient(url, service.key)));
+  assert.equal((await other.send(ask(key)).answer()).status, 200);
+  for (const client of [...many, other]) client.destroy();
 });
 
 test('connections without a key are closed when they say nothing; one with a key stays', async () => {
