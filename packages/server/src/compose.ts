@@ -18,7 +18,7 @@ import { Metrics } from './operators/metrics.ts';
 import { readOwnerUse } from './operators/owner-use.ts';
 import { whyNotReady } from './operators/readiness.ts';
 import { StoreHealth } from './operators/store-health.ts';
-import { Sweep } from './recordings/sweep.ts';
+import { Sweep, takeLocalTurns } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
@@ -158,7 +158,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     storageLimit: settings.storageLimit,
     onSwept: (succeeded) => metrics.observeSweep(succeeded),
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
-    takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
+    takeTurn: shared?.takeTurn ?? takeLocalTurns(),
     eraseOldCopies:
       shared === undefined
         ? () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000)
@@ -214,7 +214,7 @@ function measureStores({ requests, keys, webhooks, blobs }: Stores, metrics: Met
     keys: measured(keys, options('keys')),
     webhooks: measured(webhooks, options('webhooks')),
     // Clients and the decoder decide how long these take.
-    blobs: measured(blobs, { ...options('recordings'), except: ['write', 'read'] }),
+    blobs: measured(blobs, { ...options('recordings'), except: ['write', 'read', 'groupPages'] }),
   };
 }
 

@@ -232,6 +232,13 @@ export interface Expired {
   readonly unprocessed: number;
 }
 
+/** A request whose blobs are to be erased. */
+export interface ErasableBlobs {
+  readonly id: string;
+  /** Since when. Milliseconds since 1970. */
+  readonly due: number;
+}
+
 /** What waits for a worker. */
 export interface Backlog {
   /** Requests that are processing, but whose worker no longer renews its lease. */
@@ -285,8 +292,18 @@ export interface RequestStore {
   outcome(id: string): Promise<Outcome | null>;
   /** Prediction, chunk by chunk. Null when there is none, or none any more. */
   resultChunk(id: string, form: ResultForm, number: number): Promise<string | null>;
-  /** The worker and the sweep, after erasing the blobs of a request. */
-  deleteParts(id: string): Promise<void>;
+  /**
+   * Initiate and resume, before upload URLs are given out again that cannot be revoked: the blobs of the request are erased once
+   * more when they have ended.
+   */
+  noteUrls(id: string): Promise<void>;
+  /**
+   * The sweep: requests whose blobs are to be erased now, oldest first. They are completed, failed, expired or deleted since they
+   * were last erased, or their upload URLs have ended since.
+   */
+  blobsToErase(options: { limit: number; after?: ErasableBlobs | undefined }): Promise<ErasableBlobs[]>;
+  /** The worker and the sweep, after erasing the blobs of these requests. */
+  noteErased(ids: readonly string[]): Promise<void>;
   /** Delete. `already`: it was deleted before. `unknown`: there is none, or it has another owner. */
   delete(id: string, owner: string): Promise<'deleted' | 'already' | 'unknown'>;
   /**
@@ -295,8 +312,10 @@ export interface RequestStore {
    * if one is wanted.
    */
   expire(options?: { limit?: number }): Promise<Expired>;
-  /** The worker and the sweep: which of these requests still need their blobs (uploading, queued or processing). */
+  /** The worker and the daily search for orphans: which of these still need their blobs (uploading, queued or processing). */
   needingBlobs(ids: readonly string[]): Promise<string[]>;
+  /** The sweep, where clients upload straight to the blob store: requests whose parts may be arriving now, ordered by id. */
+  arrivingUploads(options: { limit: number; after: string }): Promise<string[]>;
   /**
    * The sweep, where clients upload straight to the blob store: bytes by request. They count towards the storage of the owner.
    * Returns the requests that are still uploading.

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS, type ChannelMode, type RequestState } from '@undertone/contract';
+import { LATE_UPLOAD_MS } from '../blobs.ts';
 import type { AsynchRequest, Idempotency, NewRequest, Trace } from '../contracts.ts';
 import type { Dialect, Query, Values } from './database.ts';
 
@@ -40,9 +41,10 @@ export const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
 
 export const INSERT_REQUEST = `
   INSERT INTO requests (id, owner, upload_id, model, interval_seconds, channels, label, webhook_url, part_count,
-    idempotency_key, idempotency_query, trace, state, lease_until, created_at, expires_at)
+    idempotency_key, idempotency_query, trace, state, lease_until, created_at, expires_at, urls_until, blobs_due)
   VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :channels, :label, :webhookUrl, :partCount,
-    :key, :query, :trace, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint))
+    :key, :query, :trace, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint),
+    :now + ${LATE_UPLOAD_MS}, :now + CAST(:retentionMs AS bigint))
   RETURNING *`;
 
 export function newRequestValues(request: NewRequest, idempotency?: Idempotency): Values {
@@ -91,7 +93,8 @@ const KEPT = `:state = 'expired' AND webhook_url IS NOT NULL AND ${UNFINISHED}`;
 const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix',
   label = CASE WHEN ${KEPT} THEN label END, webhook_url = CASE WHEN ${KEPT} THEN webhook_url END,
   trace = CASE WHEN ${KEPT} THEN trace END, part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL,
-  idempotency_query = NULL, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
+  idempotency_query = NULL, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0,
+  blobs_due = CASE WHEN blobs_due > :now THEN :now ELSE blobs_due END`;
 
 /** Rows that one transaction changes: few enough that other calls do not wait for it. */
 export const BATCH_ROWS = 200;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestState } from '@undertone/contract';
+import { LATE_UPLOAD_MS } from '../blobs.ts';
 import {
   type AddedPart,
   type ArrivedUpload,
@@ -10,6 +11,7 @@ import {
   type Completed,
   type CreatedOnce,
   checkLimits,
+  type ErasableBlobs,
   type Expired,
   type Failure,
   type Idempotency,
@@ -50,6 +52,8 @@ import { deleteExpiredChunks, deleteOtherChunks, insertChunk, readChunk } from '
 /** Only the holder of the lease, and only until the request expires. */
 const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
 const UPLOADING = `id = :id AND state = 'uploading' AND expires_at > :now`;
+/** A whole recording in one call, which has a lease, passes our own checks. */
+const ARRIVING = `state = 'uploading' AND lease_until IS NULL AND expires_at > :now`;
 /** Before this, even the tombstone is gone. */
 const TOMBSTONE_CUTOFF = `:now - ${TOMBSTONE_MS}`;
 
@@ -357,7 +361,7 @@ export class SqlRequestStore implements RequestStore {
     return this.#database.transaction(async (query) => {
       const [request] = await query<Pick<RequestRow, 'webhook_url'>>(
         `UPDATE requests SET state = :state, progress = 1, duration_seconds = :seconds, queued_at = NULL, lease = NULL,
-           lease_until = NULL
+           lease_until = NULL, blobs_due = :now
          WHERE ${HELD} RETURNING webhook_url`,
         { id, lease, state, seconds: durationSeconds ?? null },
       );
@@ -388,11 +392,34 @@ export class SqlRequestStore implements RequestStore {
     return { failure: JSON.parse(row.failure ?? '') as Failure };
   }
 
-  async deleteParts(id: string): Promise<void> {
+  async noteUrls(id: string): Promise<void> {
+    await this.#database.query(
+      `UPDATE requests SET urls_until = :now + ${LATE_UPLOAD_MS}, blobs_due = coalesce(blobs_due, :now + ${LATE_UPLOAD_MS})
+       WHERE id = :id`,
+      { id },
+    );
+  }
+
+  blobsToErase({ limit, after }: { limit: number; after?: ErasableBlobs }): Promise<ErasableBlobs[]> {
+    return this.#database.query<ErasableBlobs>(
+      `SELECT id, blobs_due AS due FROM requests
+       WHERE blobs_due <= :now AND NOT (${UNFINISHED} AND expires_at > :now)
+         AND (blobs_due, id) > (CAST(:afterDue AS bigint), :afterId)
+       ORDER BY blobs_due, id LIMIT :limit`,
+      { limit, afterDue: after?.due ?? -1, afterId: after?.id ?? '' },
+    );
+  }
+
+  async noteErased(ids: readonly string[]): Promise<void> {
+    const { isOneOf } = this.#dialect;
     await this.#database.transaction(async (query) => {
       // The request first, as everywhere: two transactions that lock in different orders would be a deadlock.
-      await query('UPDATE requests SET stored_bytes = 0 WHERE id = :id', { id });
-      await query('DELETE FROM parts WHERE request_id = :id', { id });
+      await query(
+        `UPDATE requests SET stored_bytes = 0, blobs_due = CASE WHEN urls_until > :now THEN urls_until END
+         WHERE ${isOneOf('id', 'ids')}`,
+        { ids },
+      );
+      await query(`DELETE FROM parts WHERE ${isOneOf('request_id', 'ids')}`, { ids });
     });
   }
 
@@ -450,10 +477,18 @@ export class SqlRequestStore implements RequestStore {
     return rows.map(({ id }) => id);
   }
 
+  async arrivingUploads({ limit, after }: { limit: number; after: string }): Promise<string[]> {
+    const rows = await this.#database.query<{ id: string }>(
+      `SELECT id FROM requests
+       WHERE ${ARRIVING} AND urls_until > :now AND id > :after ORDER BY id LIMIT :limit`,
+      { limit, after },
+    );
+    return rows.map(({ id }) => id);
+  }
+
   async noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]> {
     const { isOneOf, elements, skipLocked } = this.#dialect;
-    // A whole recording in one call, which has a lease, passes our own checks.
-    const uploading = `${isOneOf('requests.id', 'ids')} AND state = 'uploading' AND lease_until IS NULL AND expires_at > :now`;
+    const uploading = `${isOneOf('requests.id', 'ids')} AND ${ARRIVING}`;
     type Row = { id: string; owner: string; bytes: number; owner_bytes: number; owner_limits: string | null };
     const rows = await this.#database.transaction(async (query) => {
       const lock = `SELECT id FROM requests WHERE ${uploading} ${skipLocked('requests')}`;
