@@ -37,7 +37,19 @@ export const VISIBLE = `requests.*, expires_at <= :now AS expired,
   (SELECT count(*) FROM parts WHERE request_id = requests.id AND state = 'uploading') AS arrived`;
 
 /** Tombstone retention: after expiry a request is still answered with 410, or a second DELETE with 204. */
-export const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
+const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
+
+/** Before this, even the tombstone is gone. */
+export const TOMBSTONE_CUTOFF = `:now - ${TOMBSTONE_MS}`;
+
+/** Only the holder of the lease, and only until the request expires. */
+export const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
+export const UPLOADING = `id = :id AND state = 'uploading' AND expires_at > :now`;
+
+/** Bytes of all of the owner's requests. */
+export const OWNER_BYTES = `
+  (SELECT CAST(coalesce(sum(stored_bytes), 0) AS bigint) FROM requests AS own
+   WHERE own.owner = requests.owner AND stored_bytes > 0)`;
 
 export const INSERT_REQUEST = `
   INSERT INTO requests (id, owner, upload_id, model, interval_seconds, channels, label, webhook_url, part_count,
@@ -83,6 +95,14 @@ export function toVisibleRequest(row: VisibleRow | undefined): AsynchRequest | n
   if (row === undefined || row.state === 'deleted') return null;
   const state = row.expired ? 'expired' : row.state;
   return toRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
+}
+
+export async function findRequest(query: Query, id: string): Promise<AsynchRequest | null> {
+  const [row] = await query<VisibleRow>(
+    `SELECT ${VISIBLE} FROM requests WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
+    { id },
+  );
+  return toVisibleRequest(row);
 }
 
 export const UNFINISHED = `state IN ('uploading', 'queued', 'processing')`;
