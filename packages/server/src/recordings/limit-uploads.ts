@@ -32,6 +32,7 @@ export class UploadLimiter {
     const { requests, blobs } = this.#options;
     if (blobs.arrived === undefined || signal.aborted) return;
     const ids = await requests.arrivingUploads({ limit: UPLOADS_PER_RUN, after: this.#last });
+    if (ids.length === 0 && this.#last === '') return;
     this.#last = ids.length < UPLOADS_PER_RUN ? '' : (ids.at(-1) ?? '');
     const bytes = new Map<string, number>();
     const failures = await allAtOnce(ids, async (id) => {

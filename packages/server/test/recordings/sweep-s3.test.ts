@@ -5,7 +5,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ASYNCH_PATHS, IDEMPOTENCY_KEY_HEADER } from '@undertone/contract';
 import { sharedClassifier, testApp } from '@undertone/testing/app';
+import { AsynchClient, type Upload } from '@undertone/testing/asynch-client';
 import { S3_CREDENTIALS, S3Server } from '@undertone/testing/s3-server';
 import { createLogger } from '../../src/index.ts';
 import { Sweep, takeLocalTurns } from '../../src/recordings/sweep.ts';
@@ -105,14 +107,22 @@ describe('the sweep of S3', () => {
   });
 
   test('counts only uploads whose URLs are still valid', async () => {
-    const old = await newUpload();
+    const client = await AsynchClient.of(service);
+    const path = `${ASYNCH_PATHS.initiate}?file_name=a.wav&part_count=2`;
+    const initiate = async (key: string) => {
+      const headers = { [IDEMPOTENCY_KEY_HEADER]: key };
+      return ((await (await client.call(path, { method: 'POST', headers })).json()) as Upload).request_id;
+    };
+    const [one, two] = [await initiate('one'), await initiate('two')];
     clock.ms += LATE_UPLOAD_MS;
     const young = await newUpload();
     assert.deepEqual(await listsOf(() => service.sweep.run()), [young]);
     assert.equal((await service.stores.ledger.use()).get('o')?.storage, 5);
-    await requests.noteUrls(old);
-    assert.deepEqual(await listsOf(() => service.sweep.run()), [old, young].sort());
-    for (const id of [old, young]) await requests.delete(id, 'o');
+    assert.equal(await initiate('one'), one, 'which has new URLs now');
+    assert.equal((await client.call(`${ASYNCH_PATHS.upload}/${two}`)).status, 200, 'this one too');
+    assert.deepEqual(await listsOf(() => service.sweep.run()), [one, two, young].sort());
+    await requests.delete(young, 'o');
+    for (const id of [one, two]) assert.equal((await client.delete(id)).status, 204);
     await service.sweep.run();
   });
 
