@@ -2,7 +2,10 @@
 const CALLS_AT_ONCE = 8;
 
 /** Does the work for all items, some at the same time. One that fails leaves the others to be done. Returns the failures. */
-export async function allAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<unknown[]> {
+export async function allAtOnce<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<unknown[]> {
   const left = items.values();
   const failures: unknown[] = [];
   const runner = async () => {

@@ -816,7 +816,11 @@ export function requestStoreSuite(factory: StoresFactory): void {
         stores.advance(DAY - LATE_UPLOAD_MS - 1);
         assert.deepEqual(await toErase(), [], 'no URL is left');
         stores.advance(1);
-        assert.deepEqual((await toErase()).sort(), living.toSorted(), 'they have expired, even before expire');
+        assert.deepEqual(
+          (await toErase()).sort(),
+          living.toSorted(),
+          'they have expired, even before expire',
+        );
         await store.expire();
         assert.deepEqual((await toErase()).sort(), living.toSorted());
         await store.noteErased(living);

@@ -197,7 +197,9 @@ export class S3BlobStore implements BlobStore {
   }
 
   async groups(): Promise<string[]> {
-    return [...new Set((await Array.fromAsync(this.groupPages())).flat())];
+    const found = new Set<string>();
+    for await (const page of this.groupPages()) for (const group of page) found.add(group);
+    return [...found];
   }
 
   async *groupPages(): AsyncGenerator<string[]> {

@@ -102,7 +102,13 @@ export function queueStore(database: SqlDatabase): QueueStore {
       return updateHeld(
         `state = 'queued', lease = NULL, lease_until = NULL, progress = 0, failed_attempts = failed_attempts + :failed,
          postponed = postponed + :postponed, not_before = :now + CAST(:afterMs AS bigint)`,
-        { id, lease, failed: countAttempt ? 1 : 0, postponed: countAttempt || afterMs === 0 ? 0 : 1, afterMs },
+        {
+          id,
+          lease,
+          failed: countAttempt ? 1 : 0,
+          postponed: countAttempt || afterMs === 0 ? 0 : 1,
+          afterMs,
+        },
         dialect.notify(`'queued'`),
       );
     },

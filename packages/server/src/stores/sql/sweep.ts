@@ -26,9 +26,7 @@ export function sweepStore(database: SqlDatabase): SweepStore {
         );
       // Every state is named, so that the index on state and expiry is used.
       const past = `state IN ('uploading', 'queued', 'processing', 'completed', 'failed') AND expires_at <= :now`;
-      const chunks = await database.transaction((query) =>
-        deleteExpiredChunks(query, dialect, past),
-      );
+      const chunks = await database.transaction((query) => deleteExpiredChunks(query, dialect, past));
       if (chunks) return { more: true, requests: 0, unprocessed: 0 };
       const expired = await tombstone('expired', past);
       const interrupted = await tombstone('deleted', `state = 'uploading' AND lease_until < :now`);
@@ -92,7 +90,13 @@ export function sweepStore(database: SqlDatabase): SweepStore {
     async noteArrived(bytes: ReadonlyMap<string, number>): Promise<ArrivedUpload[]> {
       const { isOneOf, elements, skipLocked } = dialect;
       const uploading = `${isOneOf('requests.id', 'ids')} AND ${ARRIVING}`;
-      type Row = { id: string; owner: string; bytes: number; owner_bytes: number; owner_limits: string | null };
+      type Row = {
+        id: string;
+        owner: string;
+        bytes: number;
+        owner_bytes: number;
+        owner_limits: string | null;
+      };
       const rows = await database.transaction(async (query) => {
         const lock = `SELECT id FROM requests WHERE ${uploading} ${skipLocked('requests')}`;
         const ids = (await query<{ id: string }>(lock, { ids: [...bytes.keys()] })).map(({ id }) => id);
