@@ -106,10 +106,12 @@ async function pollDuring(
 
 async function insert(count: number, state: string, owner: string, expiresInMs: number): Promise<void> {
   const now = Date.now();
+  // The audio of completed requests was erased long ago.
+  const blobsDue = state === 'completed' ? 'NULL' : now + expiresInMs;
   await fill(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
-     INSERT INTO requests (id, owner, upload_id, model, interval_seconds, part_count, state, created_at, expires_at)
-     SELECT '${owner}-' || n, '${owner}', 'u', '4emotions', 5, 1, '${state}', ${now} - n, ${now + expiresInMs} FROM numbers`,
+     INSERT INTO requests (id, owner, upload_id, model, interval_seconds, part_count, state, created_at, expires_at, blobs_due)
+     SELECT '${owner}-' || n, '${owner}', 'u', '4emotions', 5, 1, '${state}', ${now} - n, ${now + expiresInMs}, ${blobsDue} FROM numbers`,
   );
 }
 

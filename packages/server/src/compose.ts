@@ -1,35 +1,28 @@
-import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Classifier } from '@undertone/classifier';
+import type { Classifier } from '@undertone/classifier';
 import { ASYNCH_LIMITS } from '@undertone/contract';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
+import type { FastifyBaseLogger } from 'fastify';
 import packageJson from '../package.json' with { type: 'json' };
-import { buildApp, buildOperationsApp } from './app.ts';
 import { AudioHours } from './audio-hours.ts';
-import { KeyEventLog } from './audit.ts';
-import { openWhenAvailable } from './await-stores.ts';
 import { Admission } from './clips/admission.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { baseUrls } from './http/base-url.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from './http/connections.ts';
-import { Metrics } from './operators/metrics.ts';
+import type { Metrics } from './operators/metrics.ts';
 import { readOwnerUse } from './operators/owner-use.ts';
 import { whyNotReady } from './operators/readiness.ts';
 import { StoreHealth } from './operators/store-health.ts';
-import { Sweep } from './recordings/sweep.ts';
+import { Sweep, takeLocalTurns } from './recordings/sweep.ts';
 import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
-import { defaultLimits, requireSharedRecordings, type Settings } from './settings.ts';
-import { openStores, type Stores } from './stores/index.ts';
+import { defaultLimits, type Settings } from './settings.ts';
+import type { Stores } from './stores/index.ts';
 import { measured } from './stores/measured.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
 import { eraseOldCopies } from './stores/sqlite/open.ts';
 import { Streams } from './streams/registry.ts';
 import type { StreamTimes } from './streams/session.ts';
-import { openTelemetry } from './telemetry/open.ts';
 import { NO_TELEMETRY, type Telemetry, withSpan } from './telemetry/telemetry.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { Webhooks, type WebhookTimes } from './webhooks/deliver.ts';
@@ -158,7 +151,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     storageLimit: settings.storageLimit,
     onSwept: (succeeded) => metrics.observeSweep(succeeded),
     orphanAfterMs: bodyTimeouts.recording.totalMs + 60_000,
-    takeTurn: shared && ((everyMs) => shared.takeTurn('sweep', everyMs)),
+    takeTurn: shared?.takeTurn ?? takeLocalTurns(),
     eraseOldCopies:
       shared === undefined
         ? () => eraseOldCopies(settings.dataDir, ASYNCH_LIMITS.retentionSeconds * 1000)
@@ -214,157 +207,6 @@ function measureStores({ requests, keys, webhooks, blobs }: Stores, metrics: Met
     keys: measured(keys, options('keys')),
     webhooks: measured(webhooks, options('webhooks')),
     // Clients and the decoder decide how long these take.
-    blobs: measured(blobs, { ...options('recordings'), except: ['write', 'read'] }),
+    blobs: measured(blobs, { ...options('recordings'), except: ['write', 'read', 'groupPages'] }),
   };
-}
-
-export interface RunningServer {
-  readonly app: FastifyInstance;
-  readonly url: string;
-  /** The key that this start created because there was none. It is not available again. */
-  readonly firstKey: string | null;
-  /** Nobody got to see it: revokes it, so that the next start creates another. */
-  discardFirstKey(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** In-flight requests get this long to finish at shutdown. */
-const CLOSE_TIMEOUT_MS = 5_000;
-
-const FIRST_KEY_EVERY_MS = 60_000;
-
-/** Opens the stores and the models, wires them together and listens. */
-export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
-  requireSharedRecordings(settings);
-  // Closed in reverse order if the start fails.
-  await using opened = new AsyncDisposableStack();
-  const stores = await openServerStores(settings, logger);
-  opened.defer(() => stores.close());
-  const classifier = await Classifier.start({
-    weights: settings.weights,
-    queueLimit: settings.queueLimit,
-    ...(settings.workers !== 'auto' && { workers: settings.workers }),
-    ...(settings.modelsDir !== '' && { modelsDir: settings.modelsDir }),
-  });
-  opened.defer(() => classifier.close());
-  const stopping = new AbortController();
-  const metrics = new Metrics();
-  metrics.watchProcess();
-  opened.defer(() => metrics.close());
-  const telemetry = await openTelemetry(
-    process.env,
-    { version: packageJson.version, role: settings.role },
-    (err) => logger.warn({ err }, 'no traces are sent: the packages of OpenTelemetry cannot be loaded'),
-  );
-  opened.defer(() => telemetry.stop());
-  const { services, sweep } = composeServices({
-    settings,
-    logger,
-    stores,
-    classifier,
-    metrics,
-    telemetry,
-    stopping: stopping.signal,
-  });
-  opened.defer(() => services.authenticator.close());
-  opened.defer(() => services.audioHours.close());
-  const keyEvents = new KeyEventLog({ keys: stores.keys, logger });
-  opened.defer(() => keyEvents.close());
-  const app = await buildApp(services);
-  opened.defer(() => app.close());
-  // A burst of new connections beyond Node's 511 would keep other newcomers waiting for a second.
-  await app.listen({ host: settings.host, port: settings.port, backlog: CONNECTION_LIMITS.max });
-  if (settings.operationsPort > 0) {
-    const operations = await buildOperationsApp(services);
-    opened.defer(() => operations.close());
-    await operations.listen({ host: settings.host, port: settings.operationsPort });
-  }
-  const { worker, webhooks } = services;
-  if (settings.role !== 'api') {
-    worker.start();
-    webhooks.start();
-    stores.shared?.listen({ queued: () => worker.wake(), over: (id) => worker.cancel(id) });
-  }
-  sweep.start();
-
-  const first = (await needsKey(settings, stores)) ? await stores.keys.create('first start') : null;
-  const url = settings.publicUrl || addressOf(app);
-  const confinement = await classifier.ffmpegConfinement();
-  logger.info(
-    {
-      url,
-      role: settings.role,
-      weights: classifier.weightsName,
-      licence: classifier.weights.licence,
-      commercial_use: classifier.weights.commercial_use,
-      threads: classifier.stats().threads,
-      formats: confinement === null ? 'WAV only (ffmpeg not found)' : 'everything ffmpeg reads',
-      ...(confinement !== null && { ffmpeg_sandbox: confinement.sandbox, ffmpeg_limits: confinement.limits }),
-    },
-    'ready',
-  );
-  if (confinement?.sandbox === 'none') {
-    logger.warn(
-      'ffmpeg, which reads untrusted files, runs without a sandbox here; `undertone doctor` says more',
-    );
-  }
-  const cleanUp = opened.move();
-  return {
-    app,
-    url,
-    firstKey: first?.key ?? null,
-    discardFirstKey: async () => {
-      if (first !== null) await stores.keys.revoke(first.record.id);
-    },
-    /** Shuts down in the order of the data: no new requests, running jobs requeued, connections closed, stores closed. */
-    stop: async () => {
-      stopping.abort();
-      logger.info('stopping; finishing in-flight requests');
-      await sleep(settings.drainSeconds * 1000);
-      const closed = app.close();
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-      await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
-      await closed;
-      clearTimeout(force);
-      await cleanUp.disposeAsync();
-      logger.info('stopped');
-    },
-  };
-}
-
-/** Waits for PostgreSQL. A data folder that cannot be used ends the start, because only its operator can change that. */
-async function openServerStores(settings: Settings, logger: Logger): Promise<Stores> {
-  const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
-  const open = () => openStores(settings, { kind: 'thread', onThreadError });
-  if (settings.databaseUrl === '') return open();
-  return openWhenAvailable(
-    async () => {
-      await using opened = new AsyncDisposableStack();
-      const stores = await open();
-      opened.defer(() => stores.close());
-      if (!settings.s3Bucket) {
-        const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
-        const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
-          logger.fatal({ err }, 'stopping');
-          process.kill(process.pid, 'SIGTERM');
-        });
-        opened.defer(unlock);
-      }
-      const closing = opened.move();
-      return { ...stores, close: () => closing.disposeAsync() };
-    },
-    settings,
-    logger,
-  );
-}
-
-/** When several processes start on a new database, only one creates the key. */
-async function needsKey({ apiKey, role }: Settings, { keys, shared }: Stores): Promise<boolean> {
-  if (apiKey !== '' || role === 'worker' || !(await keys.isEmpty())) return false;
-  return (await shared?.takeTurn('first key', FIRST_KEY_EVERY_MS)) ?? true;
-}
-
-function addressOf(app: FastifyInstance): string {
-  const { address, family, port } = app.server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

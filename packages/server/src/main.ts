@@ -2,10 +2,10 @@ import { hostname } from 'node:os';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import packageJson from '../package.json' with { type: 'json' };
-import { type RunningServer, startServer } from './compose.ts';
 import { banner, writeFirstKey } from './first-start.ts';
 import { applyRuntimeFlags } from './runtime-flags.ts';
 import { type LogLevel, readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
+import { type RunningServer, startServer } from './start-server.ts';
 
 const STOP_TIMEOUT_MS = 14_000;
 /** `make` passes a signal on that the process group already got: two signals this close together are one. */

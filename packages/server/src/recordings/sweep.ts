@@ -1,13 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { BlobStore } from '../stores/blobs.ts';
-import type { RequestStore } from '../stores/contracts.ts';
-import { limitUploads } from './limit-uploads.ts';
+import type { ErasableBlobs, RequestStore } from '../stores/contracts.ts';
+import { allAtOnce } from './at-once.ts';
+import { UploadLimiter } from './limit-uploads.ts';
+import { eraseOrphans } from './orphans.ts';
 
 const SWEEP_EVERY_MS = 60_000;
+const ORPHANS_EVERY_MS = 24 * 60 * 60_000;
+/** Each process asks for its turn this often: the one whose turn it was may be gone. */
+const ASK_FOR_ORPHANS_MS = 60 * 60_000;
 /** Timers are not exact: a turn may be taken this much early. */
 const TURN_TOLERANCE_MS = 5_000;
-/** Looked up in one statement. */
-const GROUPS_AT_ONCE = 500;
+/** Between two pages of the search for orphans, so that it disturbs nobody. */
+const PAGE_PAUSE_MS = 1_000;
+const REQUESTS_PER_BATCH = 200;
+
+/** True for one process in each period: it runs the task for all of them. */
+export type TakeTurn = (task: string, everyMs: number) => Promise<boolean>;
 
 interface SweepOptions {
   readonly requests: RequestStore;
@@ -23,41 +33,58 @@ interface SweepOptions {
   readonly orphanAfterMs: number;
   /** Erases expired copies of an embedded database, which upgrades leave. */
   readonly eraseOldCopies: (() => Promise<void>) | undefined;
-  /** Elects the process that sweeps now, where several share a database. */
-  readonly takeTurn: ((everyMs: number) => Promise<boolean>) | undefined;
+  readonly takeTurn: TakeTurn;
+  readonly pagePauseMs?: number;
   readonly now?: () => number;
 }
 
-/** Erases expired requests, and audio that a crash left behind, at the start and every minute. */
+/**
+ * Erases expired requests, and the audio of those that are over, at the start and every minute. It goes by the rows of the
+ * requests, and lists blobs only of those. Once a day it also searches all blobs for orphans, slowly.
+ */
 export class Sweep {
   readonly #options: SweepOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
-  #stopped = false;
-  /** Groups erased in this run. */
+  readonly #limiter: UploadLimiter;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #stopping = new AbortController();
+  #sweeping: Promise<void> = Promise.resolve();
+  #searching: Promise<void> = Promise.resolve();
+  /** In this run. */
   #erased = 0;
   #expired = 0;
 
   constructor(options: SweepOptions) {
     this.#options = options;
+    this.#limiter = new UploadLimiter(options);
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.#runInTurn(), SWEEP_EVERY_MS).unref();
-    this.#runInTurn();
+    if (this.#timers.length > 0) return;
+    const sweep = () => {
+      this.#sweeping = this.#sweeping.then(() => this.#inTurn('sweep', SWEEP_EVERY_MS, () => this.run()));
+    };
+    const search = () => {
+      const work = () => this.eraseOrphans();
+      this.#searching = this.#searching.then(() => this.#inTurn('orphans', ORPHANS_EVERY_MS, work));
+    };
+    this.#timers.push(setInterval(sweep, SWEEP_EVERY_MS).unref());
+    this.#timers.push(setInterval(search, ASK_FOR_ORPHANS_MS).unref());
+    sweep();
+    search();
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#stopped = true;
-    await this.#running;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#stopping.abort();
+    await Promise.all([this.#sweeping, this.#searching]);
   }
 
   /** A step that fails leaves the others to be done: audio is erased even when no row can be. */
   async run(): Promise<void> {
     const steps = [
       () => this.#expireRequests(),
-      () => this.#sweepBlobs(),
+      () => this.#eraseBlobs(),
+      () => this.#limiter.run(this.#stopping.signal),
       async () => this.#options.eraseOldCopies?.(),
     ];
     const failures: unknown[] = [];
@@ -77,10 +104,20 @@ export class Sweep {
     if (failures.length > 0) throw failures[0];
   }
 
+  /** All blobs, page by page: those that no request needs are erased. */
+  async eraseOrphans(): Promise<void> {
+    const { logger, pagePauseMs = PAGE_PAUSE_MS, now = Date.now } = this.#options;
+    const { signal } = this.#stopping;
+    const start = performance.now();
+    const pause = () => sleep(pagePauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    const found = await eraseOrphans({ ...this.#options, now, signal, pause });
+    logger.info({ ...found, ms: Math.round(performance.now() - start) }, 'searched for orphaned recordings');
+  }
+
   async #expireRequests(): Promise<void> {
     const { requests, logger, onUnprocessed } = this.#options;
     let unprocessed = 0;
-    for (let more = true; more && !this.#stopped; ) {
+    for (let more = true; more && !this.#stopping.signal.aborted; ) {
       const batch = await requests.expire();
       this.#expired += batch.requests;
       unprocessed += batch.unprocessed;
@@ -91,49 +128,45 @@ export class Sweep {
       logger.warn({ requests: unprocessed }, 'requests expired before a worker had processed them');
   }
 
-  async #sweepBlobs(): Promise<void> {
+  async #eraseBlobs(): Promise<void> {
     const { requests, blobs } = this.#options;
-    // Sizes are known only where clients upload straight to the blob store.
-    const sizes = await blobs.groupSizes?.();
-    const groups = sizes === undefined ? await blobs.groups() : [...sizes.keys()];
     const failures: unknown[] = [];
-    for (let at = 0; at < groups.length && !this.#stopped; at += GROUPS_AT_ONCE) {
-      const some = groups.slice(at, at + GROUPS_AT_ONCE);
-      const needed = new Set(await requests.needingBlobs(some));
-      if (sizes !== undefined) {
-        const bytes = new Map([...needed].map((group) => [group, sizes.get(group) ?? 0]));
-        await limitUploads(bytes, this.#options).catch((error: unknown) => failures.push(error));
-      }
-      for (const group of some) {
-        const done = needed.has(group) ? this.#eraseOrphans(group) : this.#eraseGroup(group);
-        await done.catch((error: unknown) => failures.push(error));
-      }
+    let after: ErasableBlobs | undefined;
+    for (let more = true; more && !this.#stopping.signal.aborted; ) {
+      const due = await requests.blobsToErase({ limit: REQUESTS_PER_BATCH, after });
+      const erased: string[] = [];
+      const failed = await allAtOnce(due, async ({ id }) => {
+        await blobs.eraseGroup(id);
+        erased.push(id);
+      });
+      failures.push(...failed);
+      this.#erased += erased.length;
+      if (erased.length > 0)
+        await requests.noteErased(erased).catch((error: unknown) => failures.push(error));
+      after = due.at(-1);
+      // If none could be erased, the blob store is unavailable: each further one would wait for it.
+      more = due.length === REQUESTS_PER_BATCH && erased.length > 0;
     }
     if (failures.length > 0) throw new AggregateError(failures, 'Some recordings could not be erased');
   }
 
-  async #eraseGroup(group: string): Promise<void> {
-    await this.#options.blobs.eraseGroup(group);
-    this.#erased++;
-    await this.#options.requests.deleteParts(group);
+  async #inTurn(task: string, everyMs: number, work: () => Promise<void>): Promise<void> {
+    const { takeTurn, logger } = this.#options;
+    try {
+      if (await takeTurn(task, everyMs - TURN_TOLERANCE_MS)) await work();
+    } catch (error) {
+      logger.warn({ err: error, task }, 'the sweep failed; trying again at its next turn');
+    }
   }
+}
 
-  #runInTurn(): void {
-    this.#running = this.#running
-      .then(() => this.#options.takeTurn?.(SWEEP_EVERY_MS - TURN_TOLERANCE_MS))
-      .then((ours = true) => (ours ? this.run() : undefined))
-      .catch((error: unknown) =>
-        this.#options.logger.warn({ err: error }, 'the sweep failed; trying again in a minute'),
-      );
-  }
-
-  async #eraseOrphans(group: string): Promise<void> {
-    const { requests, blobs, orphanAfterMs, now = Date.now } = this.#options;
-    // Parts that clients send straight to the blob store are not recorded before the upload is complete.
-    if (blobs.arrived !== undefined) return;
-    const old = (await blobs.list(group)).filter(({ modifiedAt }) => modifiedAt < now() - orphanAfterMs);
-    if (old.length === 0) return;
-    const recorded = new Set((await requests.parts(group)).map(({ blob }) => blob));
-    for (const { name } of old) if (!recorded.has(name)) await blobs.erase(group, name);
-  }
+/** The turns of a process that has its stores to itself. */
+export function takeLocalTurns(): TakeTurn {
+  const begun = new Map<string, number>();
+  return async (task, everyMs) => {
+    const now = performance.now();
+    if (now - (begun.get(task) ?? Number.NEGATIVE_INFINITY) < everyMs) return false;
+    begun.set(task, now);
+    return true;
+  };
 }

@@ -52,6 +52,7 @@ export class Uploads {
     const { requests, blobs, metrics } = this.#options;
     const { request, isNew } = await createRequest(requests, command);
     if (isNew) metrics.uploads.inc({ event: 'initiated' });
+    else await this.#noteUrls(request.id);
     return {
       request_id: request.id,
       upload_id: request.uploadId,
@@ -68,6 +69,7 @@ export class Uploads {
     const arrived = (uploading && (await blobs.arrived?.(request.id))) || (await requests.parts(request.id));
     const numbers = new Set(arrived.map(({ number }) => number));
     const missing = uploading ? numbersTo(request.partCount).filter((number) => !numbers.has(number)) : [];
+    if (missing.length > 0) await this.#noteUrls(request.id);
     return {
       request_id: request.id,
       upload_id: request.uploadId,
@@ -79,6 +81,12 @@ export class Uploads {
       presigned_urls: await blobs.uploadUrls({ ...request, baseUrl }, missing),
       expires_at: new Date(request.expiresAt).toISOString(),
     };
+  }
+
+  /** URLs of our own end with their request; those of the blob store do not. */
+  async #noteUrls(requestId: string): Promise<void> {
+    const { requests, blobs } = this.#options;
+    if (blobs.arrived !== undefined) await requests.noteUrls(requestId);
   }
 
   /** `onOwner` is called before the body is read. */
@@ -152,6 +160,7 @@ export class Uploads {
     }
     metrics.uploads.inc({ event: 'initiated' });
     const renewal = setInterval(() => {
+      // While the store is unavailable: if the lease expires meanwhile, the sweep deletes the request and this call fails.
       requests.renewUpload(id, { leaseMs: UPLOAD_LEASE_MS }).catch(() => undefined);
     }, UPLOAD_LEASE_MS / 4);
     try {

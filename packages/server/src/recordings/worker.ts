@@ -258,7 +258,7 @@ export class RecordingWorker {
     const { requests, blobs, logger } = this.#options;
     try {
       await blobs.eraseGroup(requestId);
-      await requests.deleteParts(requestId);
+      await requests.noteErased([requestId]);
     } catch (error) {
       logger.warn({ err: error, recording: requestId }, 'the audio could not be erased; trying again later');
     }

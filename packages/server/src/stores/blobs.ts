@@ -1,3 +1,8 @@
+/** Upload URLs that a blob store itself checks are valid this long at most: they cannot be revoked. */
+export const UPLOAD_URL_MS = 60 * 60_000;
+/** A part may arrive this long after its URL was given out: it may begin at the last moment, and then takes its time. */
+export const LATE_UPLOAD_MS = UPLOAD_URL_MS + 15 * 60_000;
+
 /**
  * Recordings that wait for a worker. A blob belongs to a group (its request id) and is written once, under a new name:
  * replacing a part means writing another blob, so a crash cannot mix the two.
@@ -9,7 +14,7 @@ export interface BlobStore {
   readonly bufferBytes?: number;
   /** Initiate and resume: where the client uploads each part. */
   uploadUrls(request: UploadTarget, partNumbers: readonly number[]): Promise<PartUrl[]>;
-  /** Complete and resume, where clients upload straight to this store: the parts that are there now. */
+  /** Complete, resume and the sweep, where clients upload straight to this store: the parts that are there now. */
   arrived?(group: string): Promise<ArrivedPart[]>;
   /**
    * A part that arrives. Resolves when the blob is complete and survives a power cut; leaves nothing behind when the source
@@ -27,11 +32,11 @@ export interface BlobStore {
   erase(group: string, name: string): Promise<void>;
   /** Delete, the worker and the sweep. No error when it does not exist. */
   eraseGroup(group: string): Promise<void>;
-  /** The sweep. */
+  /** A restore. */
   groups(): Promise<string[]>;
-  /** The sweep, where clients upload straight to this store: bytes of every group. */
-  groupSizes?(): Promise<Map<string, number>>;
-  /** The sweep. Everything that uses space, unfinished blobs included. */
+  /** The daily search for orphans: all groups, page by page. A group may be on several pages. */
+  groupPages(): AsyncIterable<readonly string[]>;
+  /** The daily search for orphans. Everything that uses space, unfinished blobs included. */
   list(group: string): Promise<BlobInfo[]>;
   /** `/readyz`. Rejects when nothing can be written. */
   checkWritable(): Promise<void>;

@@ -9,7 +9,10 @@ export const LONG_MS = 30_000;
 
 /** Every other call is an `answer`. */
 const LONG_CALLS: Readonly<Record<string, readonly string[]>> = {
-  requests: ['finish', 'outcome', 'addResultChunk', 'resultChunk', 'expire', 'noteArrived'],
+  requests: [
+    ...['finish', 'outcome', 'addResultChunk', 'resultChunk'],
+    ...['expire', 'blobsToErase', 'noteErased', 'arrivingUploads', 'noteArrived'],
+  ],
   keys: ['revoke'],
 };
 

@@ -112,7 +112,13 @@ export abstract class StreamSession {
     this.#ended.abort();
     const force = setTimeout(() => this.terminate(), this.#options.times.closeMs);
     void this.closed.then(() => clearTimeout(force));
-    this.startClose(error);
+    try {
+      this.startClose(error);
+    } catch (failure) {
+      // Timers call this: an error here would end the process.
+      this.#options.logger.error({ err: failure }, 'a stream could not be closed; cutting its connection');
+      this.terminate();
+    }
   }
 
   /** Sends the error, if there is one, and starts the close. */

@@ -301,7 +301,7 @@ test('metrics have error codes, store calls, the sweep, readiness and what runs'
     body,
     /^undertone_build_info\{version="\d+\.\d+\.\d+[^"]*",role="all",weights="research",node="v24[^"]*"\} 1$/m,
   );
-  fresh.stores.blobs.groups = () => Promise.reject(new StoreUnavailableError('it is gone'));
+  fresh.stores.requests.blobsToErase = () => Promise.reject(new StoreUnavailableError('it is gone'));
   await assert.rejects(fresh.sweep.run());
   assert.equal(await read(fresh, 'undertone_sweeps_total{outcome="failed"}'), 1);
 });

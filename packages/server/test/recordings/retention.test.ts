@@ -174,8 +174,8 @@ test('audio is erased on time even while no row can be', async () => {
   assert.deepEqual(await service.stores.requests.countByState(), { expired: 2 });
 });
 
-describe('after a crash the sweep erases', () => {
-  test('parts that were never recorded, or whose request no longer exists', async () => {
+describe('after a crash', () => {
+  test('the daily search erases parts that were never recorded, or whose request no longer exists', async () => {
     const { service, client, clock } = await timed();
     const upload = await client.send(randomBytes(1000), 1);
     const [kept] = await filesOf(service.dataDir);
@@ -192,12 +192,15 @@ describe('after a crash the sweep erases', () => {
     await mkdir(join(folder, 'ffffffff-0000-0000-0000-000000000000'));
     await writeFile(join(folder, 'ffffffff-0000-0000-0000-000000000000', '1-x'), 'sound');
 
+    const all = await filesOf(service.dataDir);
     await service.sweep.run();
+    assert.deepEqual(await filesOf(service.dataDir), all, 'the sweep goes by the rows of requests');
+    await service.sweep.eraseOrphans();
     assert.deepEqual(await filesOf(service.dataDir), [kept, young.slice(service.dataDir.length + 1)].sort());
     assert.equal((await client.complete(upload)).status, 200, 'the upload is unaffected');
   });
 
-  test('the audio of a result that was just written', async () => {
+  test('the sweep erases the audio of a result that was just written', async () => {
     const { service, client } = await timed();
     const { requests } = service.stores;
     const id = await client.upload(wav({ seconds: 5 }));

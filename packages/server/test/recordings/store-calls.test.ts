@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { testApp, testEmbedded } from '@undertone/testing/app';
+import { tempDir, testApp, testEmbedded } from '@undertone/testing/app';
 import { AsynchClient, putPart } from '@undertone/testing/asynch-client';
 import { problemOf } from '@undertone/testing/problem';
 import type { RequestStore } from '../../src/stores/contracts.ts';
-import { SqlRequestStore } from '../../src/stores/sql/requests.ts';
+import { openSqliteStores } from '../../src/stores/sqlite/database.ts';
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -15,14 +15,16 @@ const service = await testApp();
 const client = await AsynchClient.of(service);
 const calls: string[] = [];
 const insideCall = new AsyncLocalStorage<boolean>();
-recordCalls(service.stores.requests);
+await recordCalls(service.stores.requests);
 
 /** Wraps every method of the real store. What a method calls itself is not counted. */
-function recordCalls(requests: RequestStore): void {
+async function recordCalls(requests: RequestStore): Promise<void> {
   const methods = requests as unknown as Record<string, Method>;
-  for (const name of Object.getOwnPropertyNames(SqlRequestStore.prototype)) {
+  // The store of the app may be on another thread: this one has the same methods.
+  const stores = await openSqliteStores({ dataDir: await tempDir() });
+  await stores.close();
+  for (const name of Object.keys(stores.requests)) {
     const method = methods[name] as Method;
-    if (name === 'constructor') continue;
     methods[name] = (...args) => {
       if (!insideCall.getStore()) calls.push(name);
       return insideCall.run(true, () => method.apply(requests, args));

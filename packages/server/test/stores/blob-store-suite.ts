@@ -176,6 +176,9 @@ export function blobStoreSuite(factory: BlobsFactory): void {
       await store.write('g', '2-b', from(Buffer.from('2')));
       await store.write('h', '1-c', from(Buffer.from('3')));
       assert.deepEqual((await store.groups()).sort(), ['g', 'h']);
+      const paged: string[] = [];
+      for await (const page of store.groupPages()) paged.push(...page);
+      assert.deepEqual(paged.sort(), ['g', 'h']);
       await other.erase('g', '1-a');
       await other.erase('g', '1-a');
       assert.deepEqual(await names('g'), ['2-b']);

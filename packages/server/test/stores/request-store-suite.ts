@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Claim, NewRequest, Part, RequestStore, StorageUsage } from '../../src/stores/contracts.ts';
+import { LATE_UPLOAD_MS } from '../../src/stores/blobs.ts';
+import type {
+  Claim,
+  ErasableBlobs,
+  NewRequest,
+  Part,
+  RequestStore,
+  StorageUsage,
+} from '../../src/stores/contracts.ts';
 import { DAY, type StoresFactory, type TestStores } from './support/factories.ts';
 
 const LIMITS = { maxRequestBytes: 100, maxOwnerBytes: 250 };
@@ -280,7 +288,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
         const refused = await store.addPart(third, part(2, 21), LIMITS);
         assert.deepEqual(refused, { added: false, why: 'storage_limit', usedBytes: 230 });
         assert.equal((await store.addPart(third, part(1, 50), LIMITS)).added, true, 'replaces its 30');
-        await store.deleteParts(first);
+        await store.noteErased([first]);
         await store.delete(second, 'somebody');
         assert.deepEqual(await usage(third, 2), { requestBytes: 50, ownerBytes: 50 });
         assert.equal((await store.addPart(third, part(2, 50), LIMITS)).added, true);
@@ -326,7 +334,7 @@ export function requestStoreSuite(factory: StoresFactory): void {
 
       test('are deleted with their blobs; the request stays', async () => {
         const id = await completed();
-        await store.deleteParts(id);
+        await store.noteErased([id]);
         assert.deepEqual(await store.parts(id), []);
         assert.equal(await stateOf(id), 'completed');
         assert.deepEqual(await store.outcome(id), { result: '{"a":1}' });
@@ -781,6 +789,88 @@ export function requestStoreSuite(factory: StoresFactory): void {
       const needing = await store.needingBlobs([open, done, processing, waiting, randomUUID()]);
       assert.deepEqual(needing.sort(), [open, processing, waiting].sort());
       assert.deepEqual(await store.needingBlobs([]), []);
+    });
+
+    describe('blobs', () => {
+      const toErase = async (after?: ErasableBlobs) =>
+        (await other.blobsToErase({ limit: 100, after })).map(({ id }) => id);
+
+      test('are erased when their request is over, and once more when its upload URLs have ended', async () => {
+        const done = await completed();
+        const failed = await queued();
+        const { lease } = await claim();
+        await store.finish(failed, lease, { failure: { code: 'internal', detail: '', figures: {} } });
+        const deleted = await queued();
+        await store.delete(deleted, 'somebody');
+        const living = [await queued(), await uploading()];
+        await claim();
+        const over = [done, failed, deleted];
+        assert.deepEqual((await toErase()).sort(), over.toSorted());
+        await store.noteErased(over);
+        assert.deepEqual(await toErase(), []);
+        stores.advance(LATE_UPLOAD_MS - 1);
+        assert.deepEqual(await toErase(), []);
+        stores.advance(1);
+        assert.deepEqual((await toErase()).sort(), over.toSorted());
+        await store.noteErased(over);
+        stores.advance(DAY - LATE_UPLOAD_MS - 1);
+        assert.deepEqual(await toErase(), [], 'no URL is left');
+        stores.advance(1);
+        assert.deepEqual(
+          (await toErase()).sort(),
+          living.toSorted(),
+          'they have expired, even before expire',
+        );
+        await store.expire();
+        assert.deepEqual((await toErase()).sort(), living.toSorted());
+        await store.noteErased(living);
+        stores.advance(DAY - 1);
+        assert.deepEqual(await toErase(), []);
+      });
+
+      test('are erased later when new URLs were given out', async () => {
+        const [open, done] = [await uploading(), await completed()];
+        await store.noteErased([done]);
+        stores.advance(LATE_UPLOAD_MS);
+        await store.noteErased([done]);
+        for (const id of [open, done]) await store.noteUrls(id);
+        stores.advance(LATE_UPLOAD_MS - 1);
+        assert.deepEqual(await toErase(), []);
+        assert.deepEqual(await other.arrivingUploads({ limit: 9, after: '' }), [open]);
+        await store.delete(open, 'somebody');
+        assert.deepEqual(await toErase(), [open]);
+        await store.noteErased([open]);
+        stores.advance(1);
+        assert.deepEqual((await toErase()).sort(), [open, done].sort());
+        await store.noteErased([open, done]);
+        stores.advance(DAY / 2);
+        assert.deepEqual(await toErase(), []);
+      });
+
+      test('are erased in batches, of which one that fails does not stop the next', async () => {
+        const ids = [];
+        for (let i = 0; i < 5; i++) {
+          ids.push(await completed());
+          stores.advance(i % 2);
+        }
+        const first = await store.blobsToErase({ limit: 2 });
+        const second = await store.blobsToErase({ limit: 2, after: first.at(-1) });
+        const third = await store.blobsToErase({ limit: 2, after: second.at(-1) });
+        const found = [...first, ...second, ...third].map(({ id }) => id);
+        assert.deepEqual(found.toSorted(), ids.toSorted());
+        assert.deepEqual([first.length, second.length, third.length], [2, 2, 1]);
+      });
+
+      test('may be arriving while the upload URLs of an open upload are valid', async () => {
+        const ids = [await uploading(), await uploading(), await uploading()].sort();
+        await uploading({ uploadLeaseMs: LEASE });
+        await queued();
+        const [one = '', two = '', three = ''] = ids;
+        assert.deepEqual(await other.arrivingUploads({ limit: 2, after: '' }), [one, two]);
+        assert.deepEqual(await other.arrivingUploads({ limit: 2, after: two }), [three]);
+        stores.advance(LATE_UPLOAD_MS);
+        assert.deepEqual(await other.arrivingUploads({ limit: 2, after: '' }), []);
+      });
     });
 
     test('states are counted', async () => {

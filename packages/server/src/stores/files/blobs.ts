@@ -18,6 +18,7 @@ import { fromDisk } from '../errors.ts';
 import type { Secrets } from '../signing.ts';
 
 const READ_BYTES = 256 * 1024;
+const GROUPS_PER_PAGE = 500;
 /** Suffix of a blob that is still being written. */
 const UNFINISHED = '.unfinished';
 
@@ -88,6 +89,11 @@ export class FileBlobStore implements BlobStore {
 
   groups(): Promise<string[]> {
     return this.#guard(async () => (await namesIn(this.#folder)).filter(isSafeName));
+  }
+
+  async *groupPages(): AsyncGenerator<string[]> {
+    const groups = await this.groups();
+    for (let at = 0; at < groups.length; at += GROUPS_PER_PAGE) yield groups.slice(at, at + GROUPS_PER_PAGE);
   }
 
   list(group: string): Promise<BlobInfo[]> {

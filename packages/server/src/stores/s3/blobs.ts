@@ -20,6 +20,7 @@ import {
   type PartUrl,
   type ReadOptions,
   requireSafeNames,
+  UPLOAD_URL_MS,
   type UploadTarget,
   type WriteOptions,
   type WrittenBlob,
@@ -35,8 +36,7 @@ const IDLE_MS = 10_000;
 /** An interrupted read resumes where it stopped. It fails after this many attempts without any data. */
 const READ_TRIES = 4;
 const READ_PAUSE_MS = 200;
-/** S3's URLs cannot be revoked, so they are short-lived. */
-const URL_SECONDS = 60 * 60;
+const URL_SECONDS = UPLOAD_URL_MS / 1000;
 const SIGNED_PER_SLICE = 500;
 const CHUNKS_PER_TURN = 64;
 /** S3's maximum for listing and deleting. */
@@ -197,20 +197,19 @@ export class S3BlobStore implements BlobStore {
   }
 
   async groups(): Promise<string[]> {
-    return [...(await this.groupSizes()).keys()];
+    const found = new Set<string>();
+    for await (const page of this.groupPages()) for (const group of page) found.add(group);
+    return [...found];
   }
 
-  async groupSizes(): Promise<Map<string, number>> {
+  async *groupPages(): AsyncGenerator<string[]> {
     const { prefix } = this.#options;
-    const found = new Map<string, number>();
     // Objects, not common prefixes: some stores still list empty folders.
     for await (const { Contents = [] } of this.#pages(prefix)) {
-      for (const { Key = '', Size = 0 } of Contents) {
-        const [group = '', name] = Key.slice(prefix.length).split('/');
-        if (name !== undefined && isSafeName(group)) found.set(group, (found.get(group) ?? 0) + Size);
-      }
+      const keys = Contents.map(({ Key = '' }) => Key.slice(prefix.length).split('/'));
+      const groups = keys.map(([group = '', name]) => (name === undefined ? '' : group));
+      yield [...new Set(groups)].filter(isSafeName);
     }
-    return found;
   }
 
   async list(group: string): Promise<BlobInfo[]> {

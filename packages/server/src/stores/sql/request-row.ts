@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS, type ChannelMode, type RequestState } from '@undertone/contract';
+import { LATE_UPLOAD_MS } from '../blobs.ts';
 import type { AsynchRequest, Idempotency, NewRequest, Trace } from '../contracts.ts';
 import type { Dialect, Query, Values } from './database.ts';
 
@@ -36,13 +37,26 @@ export const VISIBLE = `requests.*, expires_at <= :now AS expired,
   (SELECT count(*) FROM parts WHERE request_id = requests.id AND state = 'uploading') AS arrived`;
 
 /** Tombstone retention: after expiry a request is still answered with 410, or a second DELETE with 204. */
-export const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
+const TOMBSTONE_MS = ASYNCH_LIMITS.tombstoneSeconds * 1000;
+
+/** Before this, even the tombstone is gone. */
+export const TOMBSTONE_CUTOFF = `:now - ${TOMBSTONE_MS}`;
+
+/** Only the holder of the lease, and only until the request expires. */
+export const HELD = `id = :id AND state = 'processing' AND lease = :lease AND expires_at > :now`;
+export const UPLOADING = `id = :id AND state = 'uploading' AND expires_at > :now`;
+
+/** Bytes of all of the owner's requests. */
+export const OWNER_BYTES = `
+  (SELECT CAST(coalesce(sum(stored_bytes), 0) AS bigint) FROM requests AS own
+   WHERE own.owner = requests.owner AND stored_bytes > 0)`;
 
 export const INSERT_REQUEST = `
   INSERT INTO requests (id, owner, upload_id, model, interval_seconds, channels, label, webhook_url, part_count,
-    idempotency_key, idempotency_query, trace, state, lease_until, created_at, expires_at)
+    idempotency_key, idempotency_query, trace, state, lease_until, created_at, expires_at, urls_until, blobs_due)
   VALUES (:id, :owner, :uploadId, :model, :intervalSeconds, :channels, :label, :webhookUrl, :partCount,
-    :key, :query, :trace, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint))
+    :key, :query, :trace, 'uploading', :now + CAST(:uploadLeaseMs AS bigint), :now, :now + CAST(:retentionMs AS bigint),
+    :now + ${LATE_UPLOAD_MS}, :now + CAST(:retentionMs AS bigint))
   RETURNING *`;
 
 export function newRequestValues(request: NewRequest, idempotency?: Idempotency): Values {
@@ -83,6 +97,14 @@ export function toVisibleRequest(row: VisibleRow | undefined): AsynchRequest | n
   return toRequest(row, state, state === 'uploading' ? row.arrived / row.part_count : row.progress);
 }
 
+export async function findRequest(query: Query, id: string): Promise<AsynchRequest | null> {
+  const [row] = await query<VisibleRow>(
+    `SELECT ${VISIBLE} FROM requests WHERE id = :id AND expires_at > ${TOMBSTONE_CUTOFF}`,
+    { id },
+  );
+  return toVisibleRequest(row);
+}
+
 export const UNFINISHED = `state IN ('uploading', 'queued', 'processing')`;
 
 /** An unfinished request that expires keeps what its webhook needs, until that is delivered or given up. */
@@ -91,7 +113,8 @@ const KEPT = `:state = 'expired' AND webhook_url IS NOT NULL AND ${UNFINISHED}`;
 const ERASED = `upload_id = '', model = '', interval_seconds = 0, channels = 'mix',
   label = CASE WHEN ${KEPT} THEN label END, webhook_url = CASE WHEN ${KEPT} THEN webhook_url END,
   trace = CASE WHEN ${KEPT} THEN trace END, part_count = 0, progress = 0, duration_seconds = NULL, idempotency_key = NULL,
-  idempotency_query = NULL, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0`;
+  idempotency_query = NULL, queued_at = NULL, lease = NULL, lease_until = NULL, failed_attempts = 0, stored_bytes = 0,
+  blobs_due = CASE WHEN blobs_due > :now THEN :now ELSE blobs_due END`;
 
 /** Rows that one transaction changes: few enough that other calls do not wait for it. */
 export const BATCH_ROWS = 200;

@@ -3,12 +3,12 @@ import type { SqlStores } from '../contracts.ts';
 import type { SqlDatabase } from './database.ts';
 import { SqlKeyStore } from './keys.ts';
 import { SqlLedgerStore } from './ledger.ts';
-import { SqlRequestStore } from './requests.ts';
+import { requestStore } from './requests.ts';
 import { SqlWebhookStore } from './webhooks.ts';
 
 export function storesOn(database: SqlDatabase): SqlStores {
   return {
-    requests: byKind('requests', database, (within) => new SqlRequestStore(within)),
+    requests: byKind('requests', database, requestStore),
     keys: byKind('keys', database, (within) => new SqlKeyStore(within)),
     webhooks: byKind('webhooks', database, (within) => new SqlWebhookStore(within)),
     ledger: new SqlLedgerStore(database),
