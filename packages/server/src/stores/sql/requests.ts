@@ -287,14 +287,18 @@ export class SqlRequestStore implements RequestStore {
     const lease = randomUUID();
     const lost = this.#lostLeases;
     const { isOneOf, skipLocked, waitingRequests } = this.#dialect;
-    // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so.
-    const takeOver = this.#database.availableMs > leaseMs;
+    // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so. If they were
+    // stopped meanwhile, that is no fault of the recording: only a lease that ran out since then counts as a failed attempt.
+    const { availableMs } = this.#database;
+    const takeOver = availableMs > leaseMs;
+    const sinceMs = Math.min(Math.round(availableMs), Number.MAX_SAFE_INTEGER);
     try {
       const [row] = await this.#database.query<RequestRow & { waited_ms: number }>(
         `UPDATE requests SET state = 'processing', lease = :lease, progress = 0,
            lease_until = :now + CAST(:leaseMs AS bigint),
            failed_attempts = failed_attempts
-             + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')} THEN 1 ELSE 0 END
+             + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')}
+               AND lease_until > :now - CAST(:sinceMs AS bigint) THEN 1 ELSE 0 END
          WHERE id = (
            SELECT id FROM ${waitingRequests}
            WHERE state IN ('queued', 'processing') AND expires_at > :now AND NOT ${isOneOf('owner', 'exceptOwners')}
@@ -302,7 +306,7 @@ export class SqlRequestStore implements RequestStore {
                OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
            ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
          RETURNING *, :now - queued_at AS waited_ms`,
-        { lease, lost, running, exceptOwners, leaseMs, takeOver },
+        { lease, lost, running, exceptOwners, leaseMs, takeOver, sinceMs },
       );
       if (row !== undefined) {
         const { failed_attempts: failedAttempts, postponed, waited_ms: waitedMs } = row;
@@ -434,12 +438,22 @@ export class SqlRequestStore implements RequestStore {
       await query(`DELETE FROM requests WHERE ${isOneOf('id', 'ids')}`, { ids });
       return ids.length;
     });
-    const more = Math.max(expired.length, interrupted.length, removed) >= limit;
+    const more = Math.max(expired.length, interrupted.length, removed) >= limit || (await this.#shrink());
     if (!more) await this.#database.query(afterExpire);
     const unprocessed = expired.filter(
       ({ state }) => state !== 'uploading' && isUnfinished({ state }),
     ).length;
     return { more, requests: expired.length, unprocessed };
+  }
+
+  /** One step of it. False: nothing was to be done. */
+  async #shrink(): Promise<boolean> {
+    const { shrink } = this.#dialect;
+    if (shrink === undefined) return false;
+    const [row] = await this.#database.query<{ due: number }>(shrink.isDue);
+    if (!row?.due) return false;
+    await this.#database.query(shrink.step);
+    return true;
   }
 
   async needingBlobs(ids: readonly string[]): Promise<string[]> {
