@@ -61,6 +61,13 @@ export function retryLater(
   });
 }
 
+export function fileTooLarge(): ProblemError {
+  const max_bytes = ASYNCH_LIMITS.maxFileBytes;
+  return new ProblemError('file_too_large', `All parts together may have ${max_bytes} bytes (1 GiB).`, {
+    figures: { max_bytes },
+  });
+}
+
 /** Nothing more can be stored. */
 export function storageLimit(limit: number, used: number): ProblemError {
   const detail = `${used} of ${limit} bytes are stored or arriving. Delete requests, or wait until recordings are processed.`;

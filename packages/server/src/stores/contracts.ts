@@ -95,6 +95,12 @@ export type CreatedOnce =
 /** What an owner may have at most; 0 is no limit. */
 export type Quota = Pick<KeyLimits, 'open' | 'queued' | 'storage'>;
 
+/** What is checked before a request is created. */
+export interface CreateQuota extends Partial<Quota> {
+  /** Size of the recording, if the caller named it. */
+  readonly announcedBytes?: number | undefined;
+}
+
 export interface ListOptions {
   readonly limit: number;
   /** Only this state. Expired requests are listed only when asked for. */
@@ -243,9 +249,9 @@ export interface Backlog {
 
 export interface RequestStore {
   /** Initiate. The answer has the store's times. Rejects with QuotaExceededError when the owner has as much as it may have. */
-  create(request: NewRequest, quota?: Partial<Quota>): Promise<AsynchRequest>;
+  create(request: NewRequest, quota?: CreateQuota): Promise<AsynchRequest>;
   /** Initiate with an idempotency key: the request that this key created before, or a new one, within the quota. */
-  createOnce(request: NewRequest, idempotency: Idempotency, quota?: Partial<Quota>): Promise<CreatedOnce>;
+  createOnce(request: NewRequest, idempotency: Idempotency, quota?: CreateQuota): Promise<CreatedOnce>;
   /** A whole recording in one call, while it arrives. */
   renewUpload(id: string, options: { leaseMs: number }): Promise<void>;
   /** List. Newest first. */

@@ -9,6 +9,7 @@ import {
   type ClaimOptions,
   type Completed,
   type CreatedOnce,
+  type CreateQuota,
   checkLimits,
   type Expired,
   type Failure,
@@ -17,7 +18,6 @@ import {
   type NewRequest,
   type Outcome,
   type Part,
-  type Quota,
   type RequestStore,
   type RequestWithUsage,
   type RequeueOptions,
@@ -71,7 +71,7 @@ export class SqlRequestStore implements RequestStore {
     this.#dialect = database.dialect;
   }
 
-  async create(request: NewRequest, quota: Partial<Quota> = {}): Promise<AsynchRequest> {
+  async create(request: NewRequest, quota: CreateQuota = {}): Promise<AsynchRequest> {
     const created = await this.#database.transaction(async (query) => {
       const exceeded = await checkQuota(query, this.#dialect, request.owner, quota);
       return exceeded ?? (await query<RequestRow>(INSERT_REQUEST, newRequestValues(request)));
@@ -83,7 +83,7 @@ export class SqlRequestStore implements RequestStore {
   async createOnce(
     request: NewRequest,
     idempotency: Idempotency,
-    quota: Partial<Quota> = {},
+    quota: CreateQuota = {},
   ): Promise<CreatedOnce> {
     const mine = { owner: request.owner, key: idempotency.key };
     const created = await this.#database.transaction(async (query) => {
