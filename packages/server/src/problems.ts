@@ -1,6 +1,14 @@
 import { AudioError, DecoderDiedError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
-import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
+import {
+  ASYNCH_LIMITS,
+  ERRORS,
+  type ErrorCode,
+  isErrorCode,
+  MODEL_IDS,
+  PATHS,
+  type Problem,
+} from '@undertone/contract';
 import { QuotaExceededError, StoreUnavailableError } from './stores/errors.ts';
 
 type Figures = Record<string, unknown>;

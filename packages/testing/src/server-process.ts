@@ -74,12 +74,13 @@ export class ServerProcess {
     return lines.map((line) => JSON.parse(line)).filter((line) => line.recording === recording);
   }
 
-  /** Sends the signal and waits until the process is gone. */
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    if (!this.isAlive || this.#child === undefined) return;
+  /** Sends the signal, waits until the process is gone, and returns its exit code. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
+    if (!this.isAlive || this.#child === undefined) return null;
     const exit = once(this.#child, 'exit');
     this.#child.kill(signal);
-    await exit;
+    const [code] = await exit;
+    return code;
   }
 
   /** Shuts down in order; removes the data folder if it was made by `startServerProcess`. */
