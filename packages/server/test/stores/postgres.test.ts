@@ -369,9 +369,10 @@ describe('PostgreSQL shared by several processes', () => {
   test('a process that waited for the database counts no failed attempt for leases that ran out before', async () => {
     const url = await cluster.newDatabase();
     const { requests } = await open(url);
+    const running: string[] = [];
     for (const id of ['r', 's']) {
       await queue(requests, id);
-      await requests.claim({ leaseMs: 1, running: [] });
+      running.push((await requests.claim({ leaseMs: 1, running }))?.lease ?? '');
     }
     await sleep(2);
     const waited = await open(url, { answerMs: LONG_TIMEOUT_MS, afterOutage: true });
