@@ -76,7 +76,12 @@ async function untilTaken(isDone: () => boolean, start: number): Promise<number>
   return (performance.now() - start) / 1000;
 }
 
-async function checkKept(what: string, client: AsynchClient, { waiting }: Filled, limits: Limits): Promise<void> {
+async function checkKept(
+  what: string,
+  client: AsynchClient,
+  { waiting }: Filled,
+  limits: Limits,
+): Promise<void> {
   for (const id of waiting) {
     const answer = await client.settled(id);
     if (answer.status !== 200) limits.miss(`${what}: a recording that was waiting got ${answer.status}`);
@@ -84,7 +89,12 @@ async function checkKept(what: string, client: AsynchClient, { waiting }: Filled
   }
 }
 
-async function checkLost(what: string, client: AsynchClient, { waiting }: Filled, limits: Limits): Promise<void> {
+async function checkLost(
+  what: string,
+  client: AsynchClient,
+  { waiting }: Filled,
+  limits: Limits,
+): Promise<void> {
   for (const id of waiting) {
     const { status, body } = await viewOf(client, id);
     const named = /restored from a backup .* Send it again/.test(JSON.stringify(body));
@@ -93,8 +103,14 @@ async function checkLost(what: string, client: AsynchClient, { waiting }: Filled
 }
 
 /** As a client does that was interrupted: it asks what is missing. */
-async function finishUpload(what: string, client: AsynchClient, { uploading }: Filled, limits: Limits): Promise<void> {
-  const ask = async () => (await (await client.call(`${ASYNCH_PATHS.upload}/${uploading}`)).json()) as UploadStatus;
+async function finishUpload(
+  what: string,
+  client: AsynchClient,
+  { uploading }: Filled,
+  limits: Limits,
+): Promise<void> {
+  const ask = async () =>
+    (await (await client.call(`${ASYNCH_PATHS.upload}/${uploading}`)).json()) as UploadStatus;
   const { presigned_urls, parts: there, part_count } = await ask();
   for (const { part_number, url } of presigned_urls) await putPart(url, partOf(part_number));
   const { parts, request_id, upload_id } = await ask();

@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ASYNCH_PATHS, type InitiateResult, type PendingResult, type WebhookSecret } from '@undertone/contract';
+import {
+  ASYNCH_PATHS,
+  type InitiateResult,
+  type PendingResult,
+  type WebhookSecret,
+} from '@undertone/contract';
 import { AsynchClient, putPart, steadily } from '@undertone/testing/asynch-client';
 import { longWav, wav } from '@undertone/testing/wav';
 import { longSilence } from '../support/long-silence.ts';
@@ -44,7 +49,10 @@ export async function fill(place: Place, key: string, webhook_url: string): Prom
   await server.end('SIGTERM');
   await server.start();
 
-  const files = Array.from({ length: PENDING_WEBHOOKS - 2 }, () => () => client.upload(SHORT, 1, { webhook_url }));
+  const files = Array.from(
+    { length: PENDING_WEBHOOKS - 2 },
+    () => () => client.upload(SHORT, 1, { webhook_url }),
+  );
   const silence = await longSilence(3_600);
   files.push(
     () => client.upload(Buffer.from('This is no recording.'.repeat(1_000)), 1, { webhook_url }),
@@ -56,7 +64,10 @@ export async function fill(place: Place, key: string, webhook_url: string): Prom
 
   const uploading = await beginUpload(client);
   const running = await client.upload(longWav(LONG_SECONDS), 1, { webhook_url });
-  const queued = [await client.upload(SHORT, 1, { webhook_url }), await client.upload(SHORT, 1, { webhook_url })];
+  const queued = [
+    await client.upload(SHORT, 1, { webhook_url }),
+    await client.upload(SHORT, 1, { webhook_url }),
+  ];
   const over = new Map<string, View>();
   for (const id of [expired, deleted, ...finished]) over.set(id, await viewOf(client, id));
   while ((await pendingState(client, running)) === 'queued') await sleep(50);
@@ -92,7 +103,9 @@ export function partOf(number: number): Uint8Array {
 
 /** Everything that must not change. Of an error, its own id does. */
 export async function viewOf(client: AsynchClient, id: string): Promise<View> {
-  const answer = await steadily(() => client.call(`${ASYNCH_PATHS.prediction}?request_id=${id}&details=true`));
+  const answer = await steadily(() =>
+    client.call(`${ASYNCH_PATHS.prediction}?request_id=${id}&details=true`),
+  );
   const body = (await answer.json()) as Record<string, unknown>;
   if (!answer.ok) delete body['request_id'];
   return { status: answer.status, body };

@@ -69,7 +69,10 @@ interface Ran {
 }
 
 /** The real command, on the data of this place. */
-export function undertone(args: readonly string[], { dataDir, env }: Pick<Place, 'dataDir' | 'env'>): Promise<Ran> {
+export function undertone(
+  args: readonly string[],
+  { dataDir, env }: Pick<Place, 'dataDir' | 'env'>,
+): Promise<Ran> {
   const { PATH = '', HOME = '' } = process.env;
   const settings = { PATH, HOME, SERVICE_DATA_DIR: dataDir, ...S3_CREDENTIALS, ...env };
   const start = performance.now();

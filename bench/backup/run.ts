@@ -74,7 +74,9 @@ async function backUp(place: Place): Promise<BackedUp> {
       .all()
       .map(({ id }) => String(id)),
   );
-  const states = database.prepare('SELECT state, count(*) AS count FROM requests GROUP BY state ORDER BY state').all();
+  const states = database
+    .prepare('SELECT state, count(*) AS count FROM requests GROUP BY state ORDER BY state')
+    .all();
   const chunks = database.prepare('SELECT count(*) AS count FROM result_chunks').get()?.['count'];
   database.close();
   const found = states.map(({ state, count }) => `${count} ${state}`).join(', ');
@@ -83,10 +85,12 @@ async function backUp(place: Place): Promise<BackedUp> {
     `Backup of ${place.name} in ${rounded(made.seconds)} s, ${rounded(size / 1e6)} MB: ${found}, ${chunks} chunks of results, ${pending.size} pending webhooks.`,
   );
   for (const state of STATES) {
-    if (!states.some((row) => row['state'] === state)) limits.miss(`no request is ${state} in the backup of ${place.name}`);
+    if (!states.some((row) => row['state'] === state))
+      limits.miss(`no request is ${state} in the backup of ${place.name}`);
   }
   limits.atLeast(`chunks of results in the backup of ${place.name}`, Number(chunks), 2);
-  if (pending.size !== PENDING_WEBHOOKS) limits.miss(`${pending.size} pending webhooks in the backup of ${place.name}`);
+  if (pending.size !== PENDING_WEBHOOKS)
+    limits.miss(`${pending.size} pending webhooks in the backup of ${place.name}`);
   return { file, filled, pending };
 }
 
@@ -99,7 +103,9 @@ async function restore(
   const what = `${from.name} to ${to.name}`;
   const restored = await undertone(['restore', file], to);
   expectCode(`restore, ${what}`, restored, waiting === 'kept' ? 0 : 3);
-  console.log(`\n${what}: restored in ${rounded(restored.seconds)} s, exit code ${restored.code}. ${oneLine(restored)}`);
+  console.log(
+    `\n${what}: restored in ${rounded(restored.seconds)} s, exit code ${restored.code}. ${oneLine(restored)}`,
+  );
   await check(what, to, filled, { pending, waiting, port }, limits);
 }
 

@@ -25,8 +25,9 @@ export async function stopWhileHanging(dataDir: string, limits: Limits): Promise
     cluster.pause();
     await sleep(HANGS_BEFORE_MS);
     const start = performance.now();
-    const code = await server.end('SIGTERM');
+    await server.end('SIGTERM');
     const seconds = (performance.now() - start) / 1000;
+    const code = server.exitCode;
     const started = server.start();
     await sleep(HANGS_AFTER_MS);
     cluster.resume();

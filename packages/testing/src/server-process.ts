@@ -41,6 +41,11 @@ export class ServerProcess {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
+  /** Null while it runs, and after a signal that killed it. */
+  get exitCode(): number | null {
+    return this.#child?.exitCode ?? null;
+  }
+
   /** Returns when the server is ready. */
   async start(): Promise<void> {
     this.#port ??= await freePort();
@@ -74,13 +79,12 @@ export class ServerProcess {
     return lines.map((line) => JSON.parse(line)).filter((line) => line.recording === recording);
   }
 
-  /** Sends the signal, waits until the process is gone, and returns its exit code. */
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
-    if (!this.isAlive || this.#child === undefined) return null;
+  /** Sends the signal and waits until the process is gone. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    if (!this.isAlive || this.#child === undefined) return;
     const exit = once(this.#child, 'exit');
     this.#child.kill(signal);
-    const [code] = await exit;
-    return code;
+    await exit;
   }
 
   /** Shuts down in order; removes the data folder if it was made by `startServerProcess`. */

@@ -329,7 +329,7 @@ describe('PostgreSQL shared by several processes', () => {
     const url = await cluster.newDatabase();
     const { database, requests } = await open(url, { answerMs: 400, outageMs: 200 });
     await queue(requests, 'r');
-    await requests.claim({ leaseMs: 1, running: [] });
+    await requests.claim({ leaseMs: 600, running: [] }); // ends after the first failed call, which is an outage
     const fail = () => assert.rejects(database.query('SELECT pg_sleep(9)'), StoreUnavailableError);
     await fail();
     const until = performance.now() + 1_000;

@@ -32,7 +32,8 @@ export async function checkQuota(
   for (const name of limited) {
     const limit = quota[name] ?? 0;
     const more = name === 'storage' ? (quota.announcedBytes ?? 1) : 1;
-    if (used && used[name] + more > limit) return new QuotaExceededError({ quota: name, limit, used: used[name] });
+    if (used && used[name] + more > limit)
+      return new QuotaExceededError({ quota: name, limit, used: used[name] });
   }
   return null;
 }
