@@ -16,17 +16,17 @@ export interface Place {
   readonly name: string;
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Runs one statement in its database. */
-  sql(statement: string): Promise<void>;
+  /** Ends the 24 hours of a request: the next start sweeps it. */
+  expire(requestId: string): Promise<void>;
 }
 
 export function embedded(dataDir: string): Place {
-  const sql = async (statement: string) => {
+  const expire = async (id: string) => {
     const database = new DatabaseSync(join(dataDir, DATABASE_FILE), { timeout: 5_000 });
-    database.exec(statement);
+    database.prepare('UPDATE requests SET expires_at = ? WHERE id = ?').run(Date.now() - 1_000, id);
     database.close();
   };
-  return { name: 'SQLite', dataDir, env: {}, sql };
+  return { name: 'SQLite', dataDir, env: {}, expire };
 }
 
 /** A new database, and a bucket that may be there already. */
@@ -37,10 +37,14 @@ export async function shared(cluster: PostgresCluster, s3: S3Server, bucket: str
     SERVICE_S3_BUCKET: bucket,
     SERVICE_S3_ENDPOINT: s3.endpoint,
   };
-  const sql = async (statement: string) => {
-    await cluster.query(statement.replace(/\brequests\b/g, 'undertone.requests'), url);
+  const expire = async (id: string) => {
+    await cluster.query(
+      `UPDATE undertone.requests SET expires_at = ${Date.now() - 1_000} WHERE id = '${id}';
+       DELETE FROM undertone.periodic_tasks -- whose turn it is to sweep`,
+      url,
+    );
   };
-  return { name: 'PostgreSQL', dataDir: await temporaryFolder(), env, sql };
+  return { name: 'PostgreSQL', dataDir: await temporaryFolder(), env, expire };
 }
 
 const folders: string[] = [];

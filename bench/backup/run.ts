@@ -82,7 +82,7 @@ async function backUp(place: Place): Promise<BackedUp> {
   const found = states.map(({ state, count }) => `${count} ${state}`).join(', ');
   const { size } = await stat(file);
   console.log(
-    `Backup of ${place.name} in ${rounded(made.seconds)} s, ${rounded(size / 1e6)} MB: ${found}, ${chunks} chunks of results, ${pending.size} pending webhooks.`,
+    `\nBackup of ${place.name} in ${rounded(made.seconds)} s, ${rounded(size / 1e6)} MB: ${found}, ${chunks} chunks of results, ${pending.size} pending webhooks.`,
   );
   for (const state of STATES) {
     if (!states.some((row) => row['state'] === state))
