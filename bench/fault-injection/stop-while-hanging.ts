@@ -28,10 +28,7 @@ export async function stopWhileHanging(dataDir: string, limits: Limits): Promise
     await server.end('SIGTERM');
     const seconds = (performance.now() - start) / 1000;
     const code = server.exitCode;
-    const started = server.start();
-    await sleep(HANGS_AFTER_MS);
-    cluster.resume();
-    await started;
+    await Promise.all([server.start(), sleep(HANGS_AFTER_MS).then(() => cluster.resume())]);
     const { emotions } = await client.result(id);
     const { failed_attempts: attempts } = await ask();
     console.log(

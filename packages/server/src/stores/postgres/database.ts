@@ -12,7 +12,7 @@ const CONNECTIONS = { answer: 10, long: 4 };
 const CLOSE_MS = 1_000;
 const RETRY_PAUSE_MS = 20;
 /** Calls fail, and none is answered for this long: an outage. Less than workers need to lose a lease; they ask every second. */
-const OUTAGE_MS = 2_000;
+export const OUTAGE_MS = 2_000;
 const TOO_SLOW = 'its database answers too slowly';
 
 /** The clock of the database, which all processes share. */

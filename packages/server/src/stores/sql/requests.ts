@@ -288,17 +288,18 @@ export class SqlRequestStore implements RequestStore {
     const lost = this.#lostLeases;
     const { isOneOf, skipLocked, waitingRequests } = this.#dialect;
     // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so. If they were
-    // stopped meanwhile, that is no fault of the recording: only a lease that ran out since then counts as a failed attempt.
+    // stopped meanwhile, that is no fault of the recording: only a lease that was taken or renewed since then counts as a failed
+    // attempt. (A database that hung executes the last renewal when it goes on.)
     const { availableMs } = this.#database;
     const takeOver = availableMs > leaseMs;
-    const sinceMs = Math.min(Math.round(availableMs), Number.MAX_SAFE_INTEGER);
+    const withinMs = Math.min(Math.round(availableMs), Number.MAX_SAFE_INTEGER) - leaseMs;
     try {
       const [row] = await this.#database.query<RequestRow & { waited_ms: number }>(
         `UPDATE requests SET state = 'processing', lease = :lease, progress = 0,
            lease_until = :now + CAST(:leaseMs AS bigint),
            failed_attempts = failed_attempts
              + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')}
-               AND lease_until > :now - CAST(:sinceMs AS bigint) THEN 1 ELSE 0 END
+               AND lease_until > :now - CAST(:withinMs AS bigint) THEN 1 ELSE 0 END
          WHERE id = (
            SELECT id FROM ${waitingRequests}
            WHERE state IN ('queued', 'processing') AND expires_at > :now AND NOT ${isOneOf('owner', 'exceptOwners')}
@@ -306,7 +307,7 @@ export class SqlRequestStore implements RequestStore {
                OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
            ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
          RETURNING *, :now - queued_at AS waited_ms`,
-        { lease, lost, running, exceptOwners, leaseMs, takeOver, sinceMs },
+        { lease, lost, running, exceptOwners, leaseMs, takeOver, withinMs },
       );
       if (row !== undefined) {
         const { failed_attempts: failedAttempts, postponed, waited_ms: waitedMs } = row;
