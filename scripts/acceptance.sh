@@ -11,6 +11,7 @@ declare -A command=(
   [fault-injection]='node bench/fault-injection/run.ts'
   [recovery]='node bench/recovery/run.ts'
   [recovery-several]='node bench/recovery/run.ts --postgres --s3'
+  [backup]='node bench/backup/run.ts'
   [fairness]='node bench/fairness/run.ts'
   [fairness-several]='node bench/fairness/run.ts --postgres --s3'
   [volume]='node bench/volume/run.ts'
@@ -24,8 +25,8 @@ declare -A command=(
   [model]='node bench/model/run.ts'
   [deploy]='deploy/acceptance.sh'
 )
-order=(discrete asynch channels fault-injection recovery recovery-several fairness fairness-several volume volume-postgres scale
-  stream existing-clients hostile client first-hour model deploy)
+order=(discrete asynch channels fault-injection recovery recovery-several backup fairness fairness-several volume volume-postgres
+  scale stream existing-clients hostile client first-hour model deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

@@ -1,5 +1,5 @@
-// Two long outages of the store against the real server: another program locks the database, and the disk of the data
-// folder is full. Needs root to mount a small disk. See ../README.md.
+// Long outages of the store against the real server: another program locks the database, the disk of the data folder is
+// full, PostgreSQL hangs while the server is stopped. Needs root to mount a small disk. See ../README.md.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import { Client } from '../support/client.ts';
 import { checkHealth, watchHealth } from '../support/health.ts';
 import { describeMachine, Limits } from '../support/report.ts';
 import { clipForm } from '../support/voice.ts';
+import { stopWhileHanging } from './stop-while-hanging.ts';
 
 const WRITE_LIMIT_MS = 1_000;
 const DISK_MEGABYTES = 24;
@@ -48,6 +49,7 @@ await inTemporaryFolder(async (dataDir) => {
     disk.unmount();
   }
 });
+await inTemporaryFolder((dataDir) => stopWhileHanging(dataDir, limits));
 limits.conclude();
 
 async function inTemporaryFolder(work: (folder: string) => Promise<void>): Promise<void> {

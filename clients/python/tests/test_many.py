@@ -182,7 +182,8 @@ def test_a_rate_limit_pauses_the_whole_batch(flaky: FlakyServer) -> None:
         return waiting
 
     flaky.faults = lambda seen: Fault("answer", status=429, headers={"retry-after": "9"}) if seen.time == 5 else None
-    assert asyncio.run(main()) == [9000]
+    (waited,) = asyncio.run(main())
+    assert 9000 <= waited <= 10_800
 
 
 def test_a_bar_shows_the_progress_of_a_batch_on_a_terminal(flaky: FlakyServer) -> None:

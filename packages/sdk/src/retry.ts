@@ -5,6 +5,9 @@ import type { Platform } from './platform/platform.ts';
 /** Exponential backoff: the delay doubles with every retry. */
 export const BACKOFF = { firstMs: 500, longestMs: 10_000 } as const;
 
+/** Share of Retry-After that is added at most: clients that were refused together got the same one. */
+const RETRY_AFTER_JITTER = 0.2;
+
 /** If the server asks for a longer wait, the error is thrown instead. */
 export const LONGEST_RETRY_AFTER_SECONDS = 60;
 
@@ -71,12 +74,13 @@ export async function withRetries<T>(
 }
 
 /**
- * Milliseconds to wait before retry number `retry`, from 0. Jitter reduces the delay by up to a half, so that clients
- * that failed together do not retry together. It is never shorter than Retry-After.
+ * Milliseconds to wait before retry number `retry`, from 0. Jitter reduces the backoff by up to a half, or adds to
+ * Retry-After if that is longer, so that clients that failed together do not retry together.
  */
 export function retryDelay(retry: number, random: number, retryAfterSeconds = 0): number {
   const ceiling = Math.min(BACKOFF.longestMs, BACKOFF.firstMs * 2 ** retry);
-  return Math.max(Math.round(ceiling * (0.5 + random / 2)), retryAfterSeconds * 1000);
+  const asked = Math.ceil(retryAfterSeconds * 1000 * (1 + RETRY_AFTER_JITTER * random));
+  return Math.max(Math.round(ceiling * (0.5 + random / 2)), asked);
 }
 
 /** The seconds of a Retry-After header, which contains seconds or a date. */

@@ -42,7 +42,10 @@ test('delays grow, stay within jitter and maximum, and are never shorter than Re
       const ceiling = Math.min(BACKOFF.longestMs, BACKOFF.firstMs * 2 ** retry);
       assert(delay >= ceiling / 2 && delay <= ceiling);
       assert(retryDelay(retry + 1, 0) >= delay / 2);
-      assert(retryDelay(retry, chance, retryAfter) >= retryAfter * 1000);
+      const asked = retryDelay(retry, chance, retryAfter);
+      assert(asked >= retryAfter * 1000 && asked <= Math.max(ceiling, retryAfter * 1200 + 1));
+      // Clients that were refused together do not come back together.
+      if (chance > 0.01 && retryAfter > 10) assert(asked > retryAfter * 1000);
     }),
     { seed: SEED },
   );

@@ -13,14 +13,14 @@ const LONGEST_PAUSE_MS = 5_000;
 
 type Addresses = Pick<Settings, 'host' | 'port' | 'operationsPort'>;
 
-/** Retries `open` while its store is unavailable. Meanwhile the process is alive, but not ready. */
+/** Retries `open` while its store is unavailable, and tells it that it was. Meanwhile the process is alive, but not ready. */
 export async function openWhenAvailable<T>(
-  open: () => Promise<T>,
+  open: (afterOutage: boolean) => Promise<T>,
   addresses: Addresses,
   logger: FastifyBaseLogger,
 ): Promise<T> {
   try {
-    return await open();
+    return await open(false);
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error;
     logger.error({ why: error.reason }, 'waiting for the store; the server starts when it is available');
@@ -30,7 +30,7 @@ export async function openWhenAvailable<T>(
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     await sleep(pause);
     try {
-      const opened = await open();
+      const opened = await open(true);
       logger.info('the store is available');
       return opened;
     } catch (error) {

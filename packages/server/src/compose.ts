@@ -116,6 +116,7 @@ export function composeServices(dependencies: Dependencies): { services: Service
     logger,
     onFinished: () => webhooks.wake(),
     onAudio: (owner, seconds) => audioHours.add(owner, seconds),
+    couldStoreRecordings: (since) => storeHealth.couldStoreRecordings(since),
     jobs: settings.asynchJobs,
     ...(dependencies.workerTimes && { times: dependencies.workerTimes }),
   });

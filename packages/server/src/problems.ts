@@ -1,6 +1,14 @@
 import { AudioError, DecoderDiedError } from '@undertone/audio';
 import { ClosedError, NoThreadsError, OverloadedError } from '@undertone/classifier';
-import { ERRORS, type ErrorCode, isErrorCode, MODEL_IDS, PATHS, type Problem } from '@undertone/contract';
+import {
+  ASYNCH_LIMITS,
+  ERRORS,
+  type ErrorCode,
+  isErrorCode,
+  MODEL_IDS,
+  PATHS,
+  type Problem,
+} from '@undertone/contract';
 import { QuotaExceededError, StoreUnavailableError } from './stores/errors.ts';
 
 type Figures = Record<string, unknown>;
@@ -58,6 +66,13 @@ export function retryLater(
     figures: { ...figures, retry_after_seconds: whole },
     headers: { 'retry-after': String(whole) },
     cause,
+  });
+}
+
+export function fileTooLarge(): ProblemError {
+  const max_bytes = ASYNCH_LIMITS.maxFileBytes;
+  return new ProblemError('file_too_large', `All parts together may have ${max_bytes} bytes (1 GiB).`, {
+    figures: { max_bytes },
   });
 }
 

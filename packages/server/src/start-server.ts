@@ -27,6 +27,9 @@ export interface RunningServer {
 /** In-flight requests get this long to finish at shutdown. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
+/** Running work gets this long to be requeued at shutdown. */
+const STOP_WORK_MS = 7_000;
+
 const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the models, wires them together and listens. */
@@ -62,10 +65,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     telemetry,
     stopping: stopping.signal,
   });
-  opened.defer(() => services.authenticator.close());
-  opened.defer(() => services.audioHours.close());
   const keyEvents = new KeyEventLog({ keys: stores.keys, logger });
-  opened.defer(() => keyEvents.close());
+  const savers = [services.authenticator, services.audioHours, keyEvents];
+  // At the same time: with an unavailable store each waits for it.
+  opened.defer(async () => void (await Promise.all(savers.map((saver) => saver.close()))));
   const app = await buildApp(services);
   opened.defer(() => app.close());
   // A burst of new connections beyond Node's 511 would keep other newcomers waiting for a second.
@@ -119,7 +122,9 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
       const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-      await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
+      const stopped = Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
+      // A call that moves much data may wait longer for a store that hangs. Undone, it is done again after the next start.
+      await Promise.race([stopped, sleep(STOP_WORK_MS, undefined, { ref: false })]);
       await closed;
       clearTimeout(force);
       await cleanUp.disposeAsync();
@@ -131,12 +136,12 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
 /** Waits for PostgreSQL. A data folder that cannot be used ends the start, because only its operator can change that. */
 async function openServerStores(settings: Settings, logger: Logger): Promise<Stores> {
   const onThreadError = (err: Error) => logger.error({ err }, 'the store thread stopped; restarting it');
-  const open = () => openStores(settings, { kind: 'thread', onThreadError });
-  if (settings.databaseUrl === '') return open();
+  const open = (afterOutage: boolean) => openStores(settings, { kind: 'thread', afterOutage, onThreadError });
+  if (settings.databaseUrl === '') return open(false);
   return openWhenAvailable(
-    async () => {
+    async (afterOutage) => {
       await using opened = new AsyncDisposableStack();
-      const stores = await open();
+      const stores = await open(afterOutage);
       opened.defer(() => stores.close());
       if (!settings.s3Bucket) {
         const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');

@@ -79,6 +79,23 @@ export class PostgresCluster {
     await exit;
   }
 
+  /** All its processes hang until `resume`: connections stay open, and nothing is answered. */
+  pause(): void {
+    this.#signal('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#signal('SIGCONT');
+  }
+
+  #signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    const [first = ''] = readFileSync(join(this.#folder, 'data/postmaster.pid'), 'utf8').split('\n');
+    const postmaster = Number(first);
+    // The parent first: it starts no more.
+    process.kill(postmaster, signal);
+    for (const pid of childrenOf(postmaster)) process.kill(pid, signal);
+  }
+
   /** Creates an empty database and returns its URL. */
   async newDatabase(): Promise<string> {
     const name = `test_${randomBytes(6).toString('hex')}`;
@@ -152,6 +169,11 @@ function program(name: string): string {
   const debian = '/usr/lib/postgresql';
   const versions = existing(debian).sort((a, b) => Number(b) - Number(a));
   return versions[0] === undefined ? name : join(debian, versions[0], 'bin', name);
+}
+
+function childrenOf(parent: number): number[] {
+  const list = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim();
+  return list === '' ? [] : list.split(' ').map(Number);
 }
 
 function existing(folder: string): string[] {

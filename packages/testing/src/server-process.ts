@@ -41,6 +41,11 @@ export class ServerProcess {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
+  /** Null while it runs, and after a signal that killed it. */
+  get exitCode(): number | null {
+    return this.#child?.exitCode ?? null;
+  }
+
   /** Returns when the server is ready. */
   async start(): Promise<void> {
     this.#port ??= await freePort();

@@ -43,9 +43,9 @@ export class Receiver {
     });
   }
 
-  static async start(react: React): Promise<Receiver> {
+  static async start(react: React, port = 0): Promise<Receiver> {
     const receiver = new Receiver(react);
-    await once(receiver.#server.listen(0, '127.0.0.1'), 'listening');
+    await once(receiver.#server.listen(port, '127.0.0.1'), 'listening');
     return receiver;
   }
 

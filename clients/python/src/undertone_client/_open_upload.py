@@ -145,7 +145,8 @@ def idempotency_key() -> dict[str, str]:
 async def initiate(session: Session, source: Source, settings: UploadSettings) -> OpenUpload:
     base = session.config.asynch_url
     parts = plan_parts(source.size, settings.part_size)
-    url = join_url(base, "/upload/initiate", {"part_count": len(parts), **settings.recording.query(source.name)})
+    query = {"part_count": len(parts), "file_size": source.size, **settings.recording.query(source.name)}
+    url = join_url(base, "/upload/initiate", query)
     response = await session.call_with_retries("Starting the upload", "POST", url, headers=idempotency_key())
 
     def parse(value: dict[str, Any]) -> OpenUpload:

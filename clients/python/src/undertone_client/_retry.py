@@ -23,6 +23,8 @@ LONGEST_MS = 10_000
 
 #: If Retry-After is longer than this, the error is raised instead.
 LONGEST_RETRY_AFTER_SECONDS = 60
+# Share of Retry-After that is added at most: clients that were refused together got the same one.
+_RETRY_AFTER_JITTER = 0.2
 
 #: Retries of one short recording, and of each in a batch.
 DISCRETE_ATTEMPTS = 2
@@ -59,12 +61,13 @@ def retry_delay(retry: int, chance: float, retry_after_seconds: float | None = N
     """
     Return the delay in milliseconds before retry number `retry` (the first is 0).
 
-    Exponential backoff with jitter over the upper half, so that clients that failed together do not retry together;
-    never shorter than Retry-After.
+    Exponential backoff with jitter over the upper half, or Retry-After with jitter on top if that is longer, so that
+    clients that failed together do not retry together.
     """
     ceiling = min(float(LONGEST_MS), FIRST_MS * 2.0**retry)
     drawn = math.floor(ceiling * (0.5 + chance / 2) + 0.5)
-    return max(drawn, math.ceil((retry_after_seconds or 0) * 1000))
+    asked = math.ceil((retry_after_seconds or 0) * 1000 * (1 + _RETRY_AFTER_JITTER * chance))
+    return max(drawn, asked)
 
 
 def parse_retry_after(header: str | None, now: float) -> int | None:

@@ -55,6 +55,12 @@ const RECORDING_OPTIONS = {
 export const InitiateQuery = Type.Object({
   file_name: Type.String({ minLength: 1, maxLength: ASYNCH_LIMITS.maxFileNameLength }),
   part_count: PartNumber,
+  file_size: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Bytes of the whole recording. What cannot be stored is then refused before it is sent.',
+    }),
+  ),
   ...RECORDING_OPTIONS,
 });
 

@@ -75,7 +75,11 @@ export async function initiate(
 ): Promise<OpenUpload> {
   const parts = planParts(source.size, partSize);
   const { asynchUrl } = context.config;
-  const query = { part_count: parts.length, ...recordingQuery(source.name, recording) };
+  const query = {
+    part_count: parts.length,
+    file_size: source.size,
+    ...recordingQuery(source.name, recording),
+  };
   const url = joinUrl(asynchUrl, ASYNCH_PATHS.initiate, query);
   const headers = idempotencyKey();
   const response = await context.callWithRetries('Starting the upload', {

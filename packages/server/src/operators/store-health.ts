@@ -30,10 +30,12 @@ export class StoreHealth {
   readonly canLookUpKeys: () => Promise<boolean>;
   readonly #logger: FastifyBaseLogger;
   #latest: StoreStates = { database: null, recordings: null };
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ requests, blobs, keys, logger, writeEveryMs = WRITE_EVERY_MS }: StoreHealthOptions) {
     this.#logger = logger;
     this.states = atMostEvery(writeEveryMs, async () => {
+      this.#checkedAt = performance.now();
       const [database, recordings] = await Promise.all([
         reasonOf(() => requests.checkWritable()),
         reasonOf(() => blobs.checkWritable()),
@@ -44,6 +46,13 @@ export class StoreHealth {
       READ_EVERY_MS,
       async () => (await reasonOf(() => keys.lookUpId(''))) === null,
     );
+  }
+
+  /** False also while the latest check is older than that, because none is due yet. `since`: by `performance.now`. */
+  async couldStoreRecordings(since: number): Promise<boolean> {
+    const checking = this.states();
+    const checkedAt = this.#checkedAt;
+    return (await checking).recordings === null && checkedAt >= since;
   }
 
   #logChanges(states: StoreStates): StoreStates {

@@ -54,6 +54,7 @@ export const INITIATE: Operation = {
         'bad_request',
         'unknown_model',
         'conflict',
+        'file_too_large',
         'storage_limit',
         'quota_exceeded',
         ...KEY_PROBLEMS,

@@ -6,7 +6,7 @@ import {
   INTERVAL_SECONDS,
   type SendQuery,
 } from '@undertone/contract';
-import { ProblemError } from '../problems.ts';
+import { fileTooLarge, ProblemError } from '../problems.ts';
 import type { AsynchRequest, Idempotency, NewRequest, RequestStore, Trace } from '../stores/contracts.ts';
 import type { KeyLimits } from '../stores/key-limits.ts';
 
@@ -15,7 +15,7 @@ export interface CreateCommand {
   readonly owner: string;
   readonly limits: KeyLimits;
   readonly method: string;
-  readonly query: SendQuery & { readonly part_count?: number };
+  readonly query: SendQuery & { readonly part_count?: number; readonly file_size?: number };
   /** As the client sent it. */
   readonly idempotencyKey: string | undefined;
   readonly trace: Trace;
@@ -36,7 +36,10 @@ export async function createRequest(
   const { owner, limits, query, trace, uploadLeaseMs } = command;
   const { open, storage } = limits;
   // By parts, the queue counts when the upload is complete.
-  const quota = { open, storage, queued: uploadLeaseMs === undefined ? 0 : limits.queued };
+  const queued = uploadLeaseMs === undefined ? 0 : limits.queued;
+  const announcedBytes = query.file_size;
+  if (announcedBytes !== undefined && announcedBytes > ASYNCH_LIMITS.maxFileBytes) throw fileTooLarge();
+  const quota = { open, storage, queued, announcedBytes };
   const request: NewRequest = {
     id: randomUUID(),
     owner,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { Metrics } from '../operators/metrics.ts';
-import { ProblemError, storageLimit } from '../problems.ts';
+import { fileTooLarge, ProblemError, storageLimit } from '../problems.ts';
 import type { BlobStore, WrittenBlob } from '../stores/blobs.ts';
 import {
   type Completed,
@@ -176,11 +176,4 @@ function checkPart({ bytes, etag }: WrittenBlob, expectedMd5: string | null): vo
       'The part does not match its Content-MD5: it was damaged on the way. Send it again.',
     );
   }
-}
-
-function fileTooLarge(): ProblemError {
-  const max_bytes = ASYNCH_LIMITS.maxFileBytes;
-  return new ProblemError('file_too_large', `All parts together may have ${max_bytes} bytes (1 GiB).`, {
-    figures: { max_bytes },
-  });
 }

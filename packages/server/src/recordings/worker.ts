@@ -44,12 +44,16 @@ const TIMES: WorkerTimes = {
  */
 const MAX_EXTRA_JOBS = 6;
 
+const MAX_UNREAD = 1_000;
+
 interface WorkerOptions extends ClassifyDependencies {
   readonly logger: FastifyBaseLogger;
   /** Called when a request is completed or failed. */
   readonly onFinished: () => void;
   /** Seconds of audio were classified for this owner. */
   readonly onAudio: (owner: string, seconds: number) => void;
+  /** True if the store of the recordings was found to work since then, by `performance.now`. */
+  readonly couldStoreRecordings: (since: number) => Promise<boolean>;
   /** Concurrent jobs. More run only for owners who have none running. */
   readonly jobs: number;
   readonly times?: Partial<WorkerTimes>;
@@ -66,7 +70,7 @@ interface WorkerOptions extends ClassifyDependencies {
  *
  * - An error requeues the request for later, so that it never blocks the queue. It counts as a failed attempt unless the
  *   worker is stopping or the error is transient (store unavailable, no inference thread, full queue, no free ffmpeg slot).
- *   A store that answers, but cannot read this recording, is not unavailable: that counts.
+ *   A recording that cannot be read, although its store was found to work since it first could not, counts.
  * - A request that was deleted, expired or claimed by another worker cancels its job; nothing is written.
  * - A crash lets the lease run out. The next claim counts a failed attempt and starts from the beginning.
  */
@@ -74,9 +78,12 @@ export class RecordingWorker {
   readonly #options: WorkerOptions;
   readonly #times: WorkerTimes;
   readonly #stopping = new AbortController();
+  #giveUpAt = Number.POSITIVE_INFINITY;
   /** Jobs of this process, by request id. */
   readonly #running = new Map<string, { lease: string; owner: string; cancelled: AbortController }>();
   readonly #jobs = new Set<Promise<void>>();
+  /** When recordings could first not be read since their last counted attempt, by request id. */
+  readonly #unreadSince = new Map<string, number>();
   #wakeUp = Promise.withResolvers<void>();
   #loop: Promise<void> | undefined;
   #storeUnavailable = false;
@@ -103,6 +110,7 @@ export class RecordingWorker {
 
   /** Requeues running jobs and claims no more. */
   async stop(): Promise<void> {
+    this.#giveUpAt = Math.min(this.#giveUpAt, performance.now() + this.#times.stopMs);
     this.#stopping.abort();
     this.wake();
     await this.#loop;
@@ -180,6 +188,7 @@ export class RecordingWorker {
       const classified = await withSpan(telemetry, 'process recording', { parent, attributes }, () =>
         classifyRequest(claim, this.#options, { signal, onProgress }),
       );
+      this.#unreadSince.delete(request.id);
       const { outcome, seconds, chunks = [] } = classified;
       for (const chunk of chunks) {
         const held = await this.#retryUntilStored(() => requests.addResultChunk(request.id, lease, chunk));
@@ -205,16 +214,17 @@ export class RecordingWorker {
         );
         return;
       }
-      const countAttempt = !(await this.#isTransient(error, request.id));
+      const isTransient = this.#stopping.signal.aborted || (await this.#isTransient(error, request.id));
       const stopping = this.#stopping.signal.aborted;
+      const countAttempt = !isTransient && !stopping;
       const afterMs = stopping ? 0 : this.#delayOf(claim, countAttempt);
-      const options = { countAttempt: countAttempt && !stopping, afterMs };
-      const line = { ms: ms(), after_ms: afterMs, counted: options.countAttempt };
+      const options = { countAttempt, afterMs };
+      const line = { ms: ms(), after_ms: afterMs, counted: countAttempt };
       if (stopping) logger.info(line, 'recording requeued: this worker is stopping');
       else logger.error({ ...line, err: error }, 'recording requeued after an error');
       await this.#retryUntilStored(() => requests.requeue(request.id, lease, options));
       setTimeout(() => this.wake(), afterMs).unref();
-      if (!options.countAttempt) await this.#pause(this.#times.pauseMs);
+      if (!countAttempt) await this.#pause(this.#times.pauseMs);
     } finally {
       clearInterval(heartbeat);
       this.#running.delete(request.id);
@@ -234,9 +244,14 @@ export class RecordingWorker {
     return [OverloadedError, NoThreadsError, ClosedError].some((kind) => error instanceof kind);
   }
 
-  /** True if this recording still cannot be read, although its store works. */
+  /**
+   * True if this recording still cannot be read, although its store works. The store is checked rarely, so the answer may be
+   * false until the recording was tried again.
+   */
   async #isUnreadable(requestId: string): Promise<boolean> {
-    const { requests, blobs } = this.#options;
+    const { requests, blobs, couldStoreRecordings } = this.#options;
+    const since = this.#unreadSince.get(requestId) ?? performance.now();
+    this.#unreadSince.delete(requestId);
     const parts = await requests.parts(requestId).catch(() => []);
     try {
       for (const { blob, bytes, etag } of parts) {
@@ -246,10 +261,11 @@ export class RecordingWorker {
       }
       return false;
     } catch {
-      return blobs.checkWritable().then(
-        () => true,
-        () => false,
-      );
+      if (await couldStoreRecordings(since)) return true;
+      this.#unreadSince.set(requestId, since);
+      const [oldest = ''] = this.#unreadSince.keys();
+      if (this.#unreadSince.size > MAX_UNREAD) this.#unreadSince.delete(oldest);
+      return false;
     }
   }
 
@@ -264,10 +280,9 @@ export class RecordingWorker {
     }
   }
 
-  /** Retries while the store is unavailable. Gives up only when the worker stops. */
+  /** Retries while the store is unavailable. Gives up only some time after the worker was stopped. */
   async #retryUntilStored(step: () => Promise<boolean>): Promise<boolean> {
-    const { pauseMs, stopMs } = this.#times;
-    let giveUpAt = Number.POSITIVE_INFINITY;
+    const { pauseMs } = this.#times;
     for (;;) {
       try {
         const done = await step();
@@ -276,8 +291,7 @@ export class RecordingWorker {
       } catch (error) {
         if (!(error instanceof StoreUnavailableError)) throw error;
         this.#logStoreState(false, error);
-        if (this.#stopping.signal.aborted) giveUpAt = Math.min(giveUpAt, performance.now() + stopMs);
-        if (performance.now() > giveUpAt) throw error;
+        if (performance.now() > this.#giveUpAt) throw error;
       }
       // Not `#pause`, which returns at once while stopping and would make this a busy loop.
       await sleep(this.#stopping.signal.aborted ? Math.min(pauseMs, 200) : pauseMs);

@@ -30,6 +30,8 @@ interface StoreOptions {
   readonly now?: () => number;
   /** Longer in tests that are not about it. */
   readonly answerMs?: number | undefined;
+  /** PostgreSQL was unavailable until now. */
+  readonly afterOutage?: boolean;
   /** Why the store thread stopped. It is restarted. */
   readonly onThreadError?: (error: Error) => void;
 }
@@ -79,13 +81,14 @@ async function openEmbedded(
 async function openPostgres(
   url: string,
   { secret }: StoreSettings,
-  { now, answerMs }: StoreOptions,
+  { now, answerMs, afterOutage }: StoreOptions,
 ): Promise<Rows> {
   const { openPostgresStores } = await import('./postgres/stores.ts');
   const { requests, keys, webhooks, ledger, close, ...stores } = await openPostgresStores({
     url,
     now,
     answerMs,
+    afterOutage,
   });
   const secrets = secret ? Secrets.of(secret, now) : new Secrets(await stores.secret(), now);
   return {

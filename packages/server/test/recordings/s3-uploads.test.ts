@@ -122,6 +122,22 @@ describe('uploads straight to S3', () => {
     assert.deepEqual(await left(), []);
   });
 
+  test('a recording whose announced size cannot be stored is refused before it is sent', async () => {
+    const size = recording.length;
+    const first = await client.send(recording, 1, { file_size: size });
+    assert.equal((await client.complete(first)).status, 200);
+    const refused = await problemOf(await client.initiate({ file_size: 1_000_001 - size }), 'storage_limit');
+    assert.deepEqual([refused['limit_bytes'], refused['used_bytes']], [1_000_000, size]);
+    const tooLarge = await problemOf(await client.initiate({ file_size: 2 ** 30 + 1 }), 'file_too_large');
+    assert.equal(tooLarge['max_bytes'], 2 ** 30);
+    await problemOf(await client.initiate({ file_size: 0 }), 'bad_request');
+    const fits = await client.initiate({ file_size: 1_000_000 - size });
+    assert.equal(fits.status, 200);
+    for (const { request_id } of [first, (await fits.json()) as Upload]) {
+      assert.equal((await client.delete(request_id)).status, 204);
+    }
+  });
+
   test('parts that arrive count towards the storage limit, and uploads far above it are erased', async () => {
     const { key } = await service.stores.keys.create('greedy', {
       owner: 'greedy',

@@ -175,6 +175,9 @@ export function quotaSuite(factory: StoresFactory): void {
       const id = await arrived();
       await store.create(newRequest(), { storage: 11 });
       await assert.rejects(store.create(newRequest(), { storage: 10 }), exceeded('storage', 10, 10));
+      const announced = (bytes: number) => store.create(newRequest(), { storage: 30, announcedBytes: bytes });
+      await announced(20);
+      await assert.rejects(announced(21), exceeded('storage', 30, 10));
       await store.delete(id, 'anna');
       await store.create(newRequest(), { storage: 10 });
     });

@@ -9,7 +9,8 @@ import type { ChannelMode, RequestState } from '@undertone/contract';
  *   the request is deleted.
  * - A worker claims the request: it becomes `processing` under a lease, which the worker renews. Only the holder of that
  *   lease can renew, requeue or finish it, so a worker that was presumed dead and comes back changes nothing.
- * - An expired lease means that the worker died. The next claim takes the request over and counts a failed attempt.
+ * - An expired lease means that the worker died. The next claim takes the request over and counts a failed attempt, unless the
+ *   store was unavailable meanwhile and nobody has renewed the lease since.
  * - A worker that stops requeues the request, and decides whether that counts as a failed attempt and how long it waits.
  * - `completed` has the result, `failed` the failure. Neither changes again.
  * - 24 hours after it was created every request becomes `expired`: result, failure and parts are gone. A tombstone (id,

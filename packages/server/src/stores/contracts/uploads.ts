@@ -32,6 +32,12 @@ export type CreatedOnce =
 /** What an owner may have at most; 0 is no limit. */
 export type Quota = Pick<KeyLimits, 'open' | 'queued' | 'storage'>;
 
+/** What is checked before a request is created. */
+export interface CreateQuota extends Partial<Quota> {
+  /** Size of the recording, if the caller named it. */
+  readonly announcedBytes?: number | undefined;
+}
+
 export interface Part {
   readonly number: number;
   /** Its name in the BlobStore. */
@@ -95,9 +101,9 @@ export type Completed =
 /** The part of the RequestStore that receives recordings. */
 export interface UploadStore {
   /** Initiate. The answer has the store's times. Rejects with QuotaExceededError when the owner has as much as it may have. */
-  create(request: NewRequest, quota?: Partial<Quota>): Promise<AsynchRequest>;
+  create(request: NewRequest, quota?: CreateQuota): Promise<AsynchRequest>;
   /** Initiate with an idempotency key: the request that this key created before, or a new one, within the quota. */
-  createOnce(request: NewRequest, idempotency: Idempotency, quota?: Partial<Quota>): Promise<CreatedOnce>;
+  createOnce(request: NewRequest, idempotency: Idempotency, quota?: CreateQuota): Promise<CreatedOnce>;
   /** A whole recording in one call, while it arrives. */
   renewUpload(id: string, options: { leaseMs: number }): Promise<void>;
   /** A part that begins to arrive: `find`, and what decides whether its owner may send it. */

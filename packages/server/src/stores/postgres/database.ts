@@ -9,10 +9,10 @@ import { POSTGRES } from './dialect.ts';
 const EARLIER_MS = 100;
 /** Calls of one kind never wait for a connection that the other kind uses. */
 const CONNECTIONS = { answer: 10, long: 4 };
-const CLOSE_MS = 2_000;
+const CLOSE_MS = 1_000;
 const RETRY_PAUSE_MS = 20;
 /** Calls fail, and none is answered for this long: an outage. Less than workers need to lose a lease; they ask every second. */
-const OUTAGE_MS = 2_000;
+export const OUTAGE_MS = 2_000;
 const TOO_SLOW = 'its database answers too slowly';
 
 /** The clock of the database, which all processes share. */
@@ -24,6 +24,8 @@ export interface PostgresOptions extends Budgets {
   readonly now?: (() => number) | undefined;
   /** Shorter in tests. */
   readonly outageMs?: number;
+  /** It was unavailable until now. */
+  readonly afterOutage?: boolean | undefined;
 }
 
 /**
@@ -40,10 +42,11 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #statementTimeouts = new WeakMap<pg.ClientBase, number>();
   #lastAnswer = Number.NEGATIVE_INFINITY;
   #failedSince = false;
-  #outageEnded = Number.NEGATIVE_INFINITY;
+  #outageEnded: number;
 
   constructor(options: PostgresOptions, kind: CallKind = 'answer') {
     this.#options = options;
+    this.#outageEnded = options.afterOutage ? performance.now() : Number.NEGATIVE_INFINITY;
     this.#budgetMs = budgetOf(kind, options);
     this.#long = kind === 'answer' ? new PostgresDatabase(options, 'long') : undefined;
     this.#pool = new pg.Pool({
@@ -94,9 +97,9 @@ export class PostgresDatabase implements SqlDatabase {
 
   async close(): Promise<void> {
     if (this.#pool.ending) return;
-    await this.#long?.close();
     // A connection that hangs never closes.
-    await Promise.race([this.#pool.end(), sleep(CLOSE_MS, undefined, { ref: false })]);
+    const closed = Promise.all([this.#long?.close(), this.#pool.end()]);
+    await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
   }
 
   async #use<T>(work: (query: Query) => Promise<T>): Promise<T> {

@@ -7,6 +7,7 @@ import { CHANNEL } from './dialect.ts';
 const CONNECT_MS = 950;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
+const CLOSE_MS = 500;
 
 /**
  * Listens to other processes on a connection of its own, which is reopened whenever it breaks. Events in between are lost:
@@ -28,8 +29,9 @@ export class PostgresEvents {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#client?.end().catch(() => undefined);
-    await this.#running;
+    const closed = Promise.all([this.#client?.end().catch(() => undefined), this.#running]);
+    // A connection that hangs never closes.
+    await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
   }
 
   async #run(events: RequestEvents): Promise<void> {

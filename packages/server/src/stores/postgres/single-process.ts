@@ -8,6 +8,7 @@ import { connectionOptions } from './database.ts';
 const PROCESS_LOCK = 7_468_303;
 const CONNECT_MS = 5_000;
 const RECONNECT_MS = 1_000;
+const CLOSE_MS = 500;
 
 export class SecondProcessError extends SettingsError {
   constructor() {
@@ -31,7 +32,8 @@ export async function lockForOneProcess(
   watch();
   return async () => {
     closed.abort();
-    await client.end().catch(() => undefined);
+    // A connection that hangs never closes.
+    await Promise.race([client.end().catch(() => undefined), sleep(CLOSE_MS, undefined, { ref: false })]);
   };
 
   function watch(): void {

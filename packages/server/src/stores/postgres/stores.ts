@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RequestEvents, SqlStores } from '../contracts.ts';
 import { type MakeBuckets, SharedBuckets } from '../sql/limits.ts';
 import { storesOn } from '../sql/stores.ts';
-import { PostgresDatabase, type PostgresOptions } from './database.ts';
+import { OUTAGE_MS, PostgresDatabase, type PostgresOptions } from './database.ts';
 import { PostgresEvents } from './events.ts';
 import { migratePostgres } from './migrate.ts';
 
@@ -24,8 +24,10 @@ export interface PostgresStores extends SqlStores, SharedStores {
 
 /** The stores in PostgreSQL, for any number of processes. Migrates the database first. */
 export async function openPostgresStores(options: PostgresOptions): Promise<PostgresStores> {
+  const start = performance.now();
   await migratePostgres(options.url);
-  const database = new PostgresDatabase(options);
+  const afterOutage = options.afterOutage || performance.now() - start > OUTAGE_MS;
+  const database = new PostgresDatabase({ ...options, afterOutage });
   const events = new PostgresEvents(options.url);
   return {
     ...storesOn(database),

@@ -36,6 +36,8 @@ export interface Dialect {
   greatest(one: string, other: string): string;
   /** The table `requests`, read through the index of unfinished requests. */
   readonly waitingRequests: string;
+  /** Gives unused space back to the file system: `step` a little of it, as long as `isDue` has a row with a true `due`. */
+  readonly shrink?: { readonly isDue: string; readonly step: string };
   /** A statement to run after each sweep. */
   readonly afterExpire: string;
 }

@@ -58,14 +58,19 @@ export function queueStore(database: SqlDatabase): QueueStore {
       const lease = randomUUID();
       const lost = lostLeases;
       const { isOneOf, skipLocked, waitingRequests } = dialect;
-      // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so.
-      const takeOver = database.availableMs > leaseMs;
+      // While the database was unavailable no lease could be renewed: their holders have one lease's time to do so. If they
+      // were stopped meanwhile, that is no fault of the recording: only a lease that was taken or renewed since then counts as
+      // a failed attempt. (A database that hung executes the last renewal when it goes on.)
+      const { availableMs } = database;
+      const takeOver = availableMs > leaseMs;
+      const withinMs = Math.min(Math.round(availableMs), Number.MAX_SAFE_INTEGER) - leaseMs;
       try {
         const [row] = await database.query<RequestRow & { waited_ms: number }>(
           `UPDATE requests SET state = 'processing', lease = :lease, progress = 0,
              lease_until = :now + CAST(:leaseMs AS bigint),
              failed_attempts = failed_attempts
-               + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')} THEN 1 ELSE 0 END
+               + CASE WHEN state = 'processing' AND NOT ${isOneOf('lease', 'lost')}
+                 AND lease_until > :now - CAST(:withinMs AS bigint) THEN 1 ELSE 0 END
            WHERE id = (
              SELECT id FROM ${waitingRequests}
              WHERE state IN ('queued', 'processing') AND expires_at > :now AND NOT ${isOneOf('owner', 'exceptOwners')}
@@ -73,7 +78,7 @@ export function queueStore(database: SqlDatabase): QueueStore {
                  OR (:takeOver AND lease_until < :now AND NOT ${isOneOf('lease', 'running')}))
              ORDER BY turn, queued_at, id LIMIT 1 ${skipLocked('requests')})
            RETURNING *, :now - queued_at AS waited_ms`,
-          { lease, lost, running, exceptOwners, leaseMs, takeOver },
+          { lease, lost, running, exceptOwners, leaseMs, takeOver, withinMs },
         );
         if (row !== undefined) {
           const { failed_attempts: failedAttempts, postponed, waited_ms: waitedMs } = row;

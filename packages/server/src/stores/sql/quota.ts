@@ -1,5 +1,5 @@
 // What an owner has, counted from its requests.
-import type { Quota } from '../contracts.ts';
+import type { CreateQuota, Quota } from '../contracts.ts';
 import { QuotaExceededError } from '../errors.ts';
 import type { Dialect, Query } from './database.ts';
 
@@ -16,7 +16,7 @@ export async function checkQuota(
   query: Query,
   { lock }: Dialect,
   owner: string,
-  quota: Partial<Quota>,
+  quota: CreateQuota,
 ): Promise<QuotaExceededError | null> {
   const limited = (['open', 'queued', 'storage'] as const).filter((name) => (quota[name] ?? 0) > 0);
   if (limited.length === 0) return null;
@@ -31,7 +31,9 @@ export async function checkQuota(
   );
   for (const name of limited) {
     const limit = quota[name] ?? 0;
-    if (used && used[name] >= limit) return new QuotaExceededError({ quota: name, limit, used: used[name] });
+    const more = name === 'storage' ? (quota.announcedBytes ?? 1) : 1;
+    if (used && used[name] + more > limit)
+      return new QuotaExceededError({ quota: name, limit, used: used[name] });
   }
   return null;
 }

@@ -39,7 +39,7 @@ export function sweepStore(database: SqlDatabase): SweepStore {
         await query(`DELETE FROM requests WHERE ${isOneOf('id', 'ids')}`, { ids });
         return ids.length;
       });
-      const more = Math.max(expired.length, interrupted.length, removed) >= limit;
+      const more = Math.max(expired.length, interrupted.length, removed) >= limit || (await shrink(database));
       if (!more) await database.query(afterExpire);
       const unprocessed = expired.filter(
         ({ state }) => state !== 'uploading' && isUnfinished({ state }),
@@ -119,4 +119,14 @@ export function sweepStore(database: SqlDatabase): SweepStore {
       });
     },
   };
+}
+
+/** One step of giving free space back. False: nothing was to be done. */
+async function shrink(database: SqlDatabase): Promise<boolean> {
+  const { shrink: statements } = database.dialect;
+  if (statements === undefined) return false;
+  const [row] = await database.query<{ due: number }>(statements.isDue);
+  if (!row?.due) return false;
+  await database.query(statements.step);
+  return true;
 }

@@ -5,11 +5,11 @@ import {
   type AsynchRequest,
   type Completed,
   type CreatedOnce,
+  type CreateQuota,
   checkLimits,
   type Idempotency,
   type NewRequest,
   type Part,
-  type Quota,
   type RequestWithUsage,
   type StorageLimits,
   type UploadStore,
@@ -89,7 +89,7 @@ export function uploadStore(database: SqlDatabase): UploadStore {
   return {
     parts,
 
-    async create(request: NewRequest, quota: Partial<Quota> = {}): Promise<AsynchRequest> {
+    async create(request: NewRequest, quota: CreateQuota = {}): Promise<AsynchRequest> {
       const created = await database.transaction(async (query) => {
         const exceeded = await checkQuota(query, dialect, request.owner, quota);
         return exceeded ?? (await query<RequestRow>(INSERT_REQUEST, newRequestValues(request)));
@@ -101,7 +101,7 @@ export function uploadStore(database: SqlDatabase): UploadStore {
     async createOnce(
       request: NewRequest,
       idempotency: Idempotency,
-      quota: Partial<Quota> = {},
+      quota: CreateQuota = {},
     ): Promise<CreatedOnce> {
       const mine = { owner: request.owner, key: idempotency.key };
       const created = await database.transaction(async (query) => {

@@ -14,6 +14,8 @@ const OPEN_RETRY_MS = 5_000;
 const OWNER_ONLY = 0o600;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
+/** A database of an earlier version up to this size is rewritten at its upgrade, within a few seconds. */
+const MAX_REWRITTEN_BYTES = 256 * 1024 * 1024;
 
 /**
  * Opens and migrates the database in the data folder. Several processes may open it, even at the same time. Only its owner
@@ -69,6 +71,8 @@ export async function eraseOldCopies(dataDir: string, olderThanMs: number): Prom
 function open(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
+    // Before the first table is created.
+    shrinkInSteps(database);
     // WAL: readers never wait for a writer. FULL: acknowledged writes survive a power cut. secure_delete: erased data is
     // overwritten.
     database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -94,6 +98,23 @@ function migrate(database: DatabaseSync, path: string): void {
   } finally {
     if (database.isTransaction) database.exec('ROLLBACK');
   }
+  if (numberOf(database, 'auto_vacuum') === 0) rewriteIfSmall(database);
+}
+
+/** The sweep can then give free space back to the file system, a little at a time. In an older database from its next VACUUM on. */
+function shrinkInSteps(database: DatabaseSync): void {
+  // Where it is set already, setting it again would be a write.
+  if (numberOf(database, 'auto_vacuum') === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL');
+}
+
+function rewriteIfSmall(database: DatabaseSync): void {
+  const bytes = numberOf(database, 'page_count') * numberOf(database, 'page_size');
+  if (bytes > MAX_REWRITTEN_BYTES) return;
+  try {
+    database.exec('VACUUM');
+  } catch {
+    // A full disk, or another process is writing. Everything works as before; the file only stays as large as it was once.
+  }
 }
 
 /** Through a connection of its own, which can read while another one blocks all writers. Only its owner can read the copy. */
@@ -102,6 +123,7 @@ export function copyDatabase(from: string, to: string): void {
   closeSync(openSync(to, 'wx', OWNER_ONLY));
   const database = new DatabaseSync(from, { readOnly: true });
   try {
+    shrinkInSteps(database);
     database.prepare('VACUUM INTO ?').run(to);
   } finally {
     database.close();
@@ -114,5 +136,9 @@ function restrictToOwner(path: string): void {
 }
 
 function versionOf(database: DatabaseSync): number {
-  return (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+  return numberOf(database, 'user_version');
+}
+
+function numberOf(database: DatabaseSync, pragma: string): number {
+  return Number(database.prepare(`PRAGMA ${pragma}`).get()?.[pragma]);
 }
