@@ -1,0 +1,93 @@
+// What is sampled, how it is shown and how much of it may grow. As a program it prints the table of a file that run.ts wrote:
+// node bench/soak/figures.ts FILE
+import { readFileSync } from 'node:fs';
+import { type Limits, rounded } from '../support/report.ts';
+
+interface Figure {
+  readonly title: string;
+  /** Of several samples, the mean or the largest. */
+  readonly of: 'mean' | 'max' | 'sum';
+  /** After the first sixth, and in any case a twentieth. */
+  readonly mayGrow?: number;
+}
+
+export const FIGURES = {
+  cores: { title: 'cores busy', of: 'mean' },
+  memory: { title: 'memory, MB', of: 'mean', mayGrow: 25 },
+  peak: { title: 'at most, MB', of: 'max' },
+  heap: { title: 'heap, MB', of: 'mean', mayGrow: 10 },
+  external: { title: 'external, MB', of: 'mean', mayGrow: 10 },
+  files: { title: 'open files', of: 'mean', mayGrow: 10 },
+  threads: { title: 'threads', of: 'mean', mayGrow: 2 },
+  children: { title: 'child processes', of: 'mean', mayGrow: 1 },
+  database: { title: 'database, MB', of: 'mean', mayGrow: 4 },
+  recordings: { title: 'recordings, MB', of: 'mean', mayGrow: 25 },
+  queued: { title: 'queued', of: 'max' },
+  loopP99: { title: 'event loop p99, ms', of: 'max' },
+  health: { title: '`/healthz` at most, ms', of: 'max' },
+  clips: { title: 'short recordings', of: 'sum' },
+  clipMedian: { title: 'median, ms', of: 'mean' },
+  clipP99: { title: 'p99, ms', of: 'max' },
+} satisfies Record<string, Figure>;
+
+export type FigureName = keyof typeof FIGURES;
+
+/** Null where nothing was measured. */
+export type Sample = Readonly<Record<FigureName, number | null>> & { readonly seconds: number };
+
+const NAMES = Object.keys(FIGURES) as FigureName[];
+const PERIODS = 6;
+
+/** The samples in six periods: the first is the start, the second is what the last is compared with. */
+function periodsOf(samples: readonly Sample[]): Sample[][] {
+  const end = samples.at(-1)?.seconds ?? 0;
+  return Array.from({ length: PERIODS }, (_, i) => {
+    const isWithin = ({ seconds }: Sample) =>
+      seconds > (i * end) / PERIODS && seconds <= ((i + 1) * end) / PERIODS;
+    return samples.filter(isWithin);
+  });
+}
+
+function valueOf(name: FigureName, samples: readonly Sample[]): number {
+  const values = samples.map((sample) => sample[name]).filter((value) => value !== null);
+  if (values.length === 0) return Number.NaN;
+  const sum = values.reduce((total, value) => total + value, 0);
+  const { of } = FIGURES[name];
+  return of === 'max' ? Math.max(...values) : of === 'sum' ? sum : sum / values.length;
+}
+
+/** Markdown. */
+export function tableOf(samples: readonly Sample[]): string {
+  const row = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
+  const minutes = (seconds = 0) => Math.round(seconds / 6) / 10;
+  const rows = periodsOf(samples).map((period, i, periods) => {
+    const from = minutes(periods[i - 1]?.at(-1)?.seconds);
+    return row([
+      `${from} to ${minutes(period.at(-1)?.seconds)}`,
+      ...NAMES.map((name) => rounded(valueOf(name, period))),
+    ]);
+  });
+  const titles = ['minutes', ...NAMES.map((name) => FIGURES[name].title)];
+  return [row(titles), `|${'---|'.repeat(titles.length)}`, ...rows].join('\n');
+}
+
+/** Nothing may grow once the server is warm. */
+export function checkGrowth(limits: Limits, samples: readonly Sample[]): void {
+  const periods = periodsOf(samples);
+  for (const name of NAMES) {
+    const { title, mayGrow }: Figure = FIGURES[name];
+    if (mayGrow === undefined) continue;
+    const [warm, last] = [periods[1] ?? [], periods.at(-1) ?? []].map((period) => valueOf(name, period));
+    const most = Math.max(mayGrow, 0.05 * (warm ?? 0));
+    limits.atMost(
+      `growth from the second sixth to the last: ${title}`,
+      (last ?? Number.NaN) - (warm ?? Number.NaN),
+      most,
+    );
+  }
+}
+
+if (import.meta.main) {
+  const lines = readFileSync(process.argv[2] ?? '', 'utf8').trimEnd().split('\n');
+  console.log(tableOf(lines.map((line) => JSON.parse(line))));
+}
