@@ -88,7 +88,7 @@ if (import.meta.main) {
   every(2_000, 'bad bodies', badBody);
   every(10_000, 'lists', () => uploads.list());
   every(20_000, 'wrong keys', () => clip(clips[0] as ClipBody, 'a-key-that-is-wrong', 401));
-  every(60_000, 'unreadable recordings', () => uploads.unreadable());
+  every(120_000, 'unreadable recordings', () => uploads.unreadable());
   every(60_000, 'abandoned uploads', () => uploads.abandoned(long[0] as (typeof long)[0]));
 
   console.log(capacity);
@@ -97,6 +97,7 @@ if (import.meta.main) {
   commands.once('close', async () => {
     stopping.abort();
     await Promise.race([Promise.all(running), sleep(STOP_MS)]);
+    if (running.size > 0) tally.fail(`${running.size} calls did not end`);
     console.log(JSON.stringify(tally.lap()));
     process.exit();
   });
@@ -111,6 +112,7 @@ if (import.meta.main) {
       }
     };
     await Promise.all(Array.from({ length: 2 * availableParallelism() }, send));
+    assert.ok(answered > 0, 'no short recording was answered');
     return (1_000 * answered) / MEASURE_MS;
   }
 

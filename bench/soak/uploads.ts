@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { AsynchResult, WebhookEvent } from '@undertone/contract';
+import { ASYNCH_PATHS, type AsynchResult, type WebhookEvent } from '@undertone/contract';
 import { AsynchClient } from '@undertone/testing/asynch-client';
 import { Receiver } from '@undertone/testing/webhook-receiver';
 import type { Recording } from './sounds.ts';
@@ -68,7 +68,7 @@ export class Uploads {
   }
 
   async list(): Promise<void> {
-    const response = await this.#asynch.call('/requests?limit=50');
+    const response = await this.#asynch.call(`${ASYNCH_PATHS.requests}?limit=50`);
     assert.equal(response.status, 200, await response.text());
   }
 
