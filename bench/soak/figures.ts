@@ -40,15 +40,11 @@ const PERIODS = 6;
 
 /** The samples in six periods: the first is the start, the second is what the last is compared with. */
 function periodsOf(samples: readonly Sample[]): Sample[][] {
-  const end = samples.at(-1)?.seconds ?? 0;
-  return Array.from({ length: PERIODS }, (_, i) => {
-    const isWithin = ({ seconds }: Sample) =>
-      seconds > (i * end) / PERIODS && seconds <= ((i + 1) * end) / PERIODS;
-    return samples.filter(isWithin);
-  });
+  const at = (period: number) => Math.round((period * samples.length) / PERIODS);
+  return Array.from({ length: PERIODS }, (_, i) => samples.slice(at(i), at(i + 1)));
 }
 
-function valueOf(name: FigureName, samples: readonly Sample[]): number {
+function figureOf(name: FigureName, samples: readonly Sample[]): number {
   const values = samples.map((sample) => sample[name]).filter((value) => value !== null);
   if (values.length === 0) return Number.NaN;
   const sum = values.reduce((total, value) => total + value, 0);
@@ -64,7 +60,7 @@ export function tableOf(samples: readonly Sample[]): string {
     const from = minutes(periods[i - 1]?.at(-1)?.seconds);
     return row([
       `${from} to ${minutes(period.at(-1)?.seconds)}`,
-      ...NAMES.map((name) => rounded(valueOf(name, period))),
+      ...NAMES.map((name) => rounded(figureOf(name, period))),
     ]);
   });
   const titles = ['minutes', ...NAMES.map((name) => FIGURES[name].title)];
@@ -77,7 +73,7 @@ export function checkGrowth(limits: Limits, samples: readonly Sample[]): void {
   for (const name of NAMES) {
     const { title, mayGrow }: Figure = FIGURES[name];
     if (mayGrow === undefined) continue;
-    const [warm, last] = [periods[1] ?? [], periods.at(-1) ?? []].map((period) => valueOf(name, period));
+    const [warm, last] = [periods[1] ?? [], periods.at(-1) ?? []].map((period) => figureOf(name, period));
     const most = Math.max(mayGrow, 0.05 * (warm ?? 0));
     limits.atMost(
       `growth from the second sixth to the last: ${title}`,
@@ -88,6 +84,7 @@ export function checkGrowth(limits: Limits, samples: readonly Sample[]): void {
 }
 
 if (import.meta.main) {
-  const lines = readFileSync(process.argv[2] ?? '', 'utf8').trimEnd().split('\n');
+  const text = readFileSync(process.argv[2] ?? '', 'utf8');
+  const lines = text.trimEnd().split('\n');
   console.log(tableOf(lines.map((line) => JSON.parse(line))));
 }

@@ -183,7 +183,7 @@ if (import.meta.main) {
     const begun = performance.now();
     let frame = 0;
     while (frame * FRAME_MS < seconds * 1_000 && !stopping.signal.aborted) {
-      await sleep(begun + frame * FRAME_MS - performance.now());
+      await sleep(Math.max(0, begun + frame * FRAME_MS - performance.now()));
       const at = (frame++ * frameBytes) % voice.length;
       client.send(voice.subarray(at, at + frameBytes));
     }

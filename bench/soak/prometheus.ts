@@ -41,7 +41,7 @@ export class Prometheus {
       `--config.file=${join(folder, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,
       `--web.listen-address=${address}`,
-      '--log.level=warn',
+      '--log.level=error',
     ];
     // Not on the server's cores.
     const [command, args] = dieWithParent('nice', ['-n', '10', program, ...flags]);

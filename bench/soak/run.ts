@@ -95,7 +95,7 @@ async function watch(): Promise<Sample[]> {
   const start = performance.now();
   let nextKey = 0;
   for (let look = 1; ; look++) {
-    await sleep(start + 1_000 * lookSeconds * look - performance.now());
+    await sleep(Math.max(0, start + 1_000 * lookSeconds * look - performance.now()));
     const now = (performance.now() - start) / 1_000;
     if (!server.isAlive) throw new Error('the server has ended');
     await sampler.look();

@@ -35,14 +35,14 @@ export class Sampler {
     ]);
     this.#looks.push({
       memory,
-      heap: valueOf(metrics, 'nodejs_heap_size_used_bytes') / 1e6,
-      external: valueOf(metrics, 'nodejs_external_memory_bytes') / 1e6,
+      heap: metricOf(metrics, 'nodejs_heap_size_used_bytes') / 1e6,
+      external: metricOf(metrics, 'nodejs_external_memory_bytes') / 1e6,
       files: files.length,
       threads: threads.length,
       children: children.length,
     });
-    this.#loopP99.push(1_000 * valueOf(metrics, 'undertone_event_loop_delay_p99_seconds'));
-    this.#queued.push(valueOf(metrics, 'undertone_asynch_requests{state="queued"}', 0));
+    this.#loopP99.push(1_000 * metricOf(metrics, 'undertone_event_loop_delay_p99_seconds'));
+    this.#queued.push(metricOf(metrics, 'undertone_asynch_requests{state="queued"}', 0));
   }
 
   /** Since the last one: medians of what varies with the moment, and the largest of what must never be large. */
@@ -78,7 +78,7 @@ export class Sampler {
   }
 }
 
-function valueOf(metrics: string, name: string, absent = Number.NaN): number {
+function metricOf(metrics: string, name: string, absent = Number.NaN): number {
   const line = metrics.split('\n').find((entry) => entry.startsWith(`${name} `));
   return line === undefined ? absent : Number(line.slice(name.length));
 }
