@@ -14,7 +14,7 @@ interface Figure {
 export const FIGURES = {
   cores: { title: 'cores busy', of: 'mean' },
   memory: { title: 'memory, MB', of: 'mean', mayGrow: 25 },
-  peak: { title: 'at most, MB', of: 'max' },
+  peak: { title: 'memory at most, MB', of: 'max' },
   heap: { title: 'heap, MB', of: 'mean', mayGrow: 10 },
   external: { title: 'external, MB', of: 'mean', mayGrow: 10 },
   files: { title: 'open files', of: 'mean', mayGrow: 10 },
@@ -22,12 +22,12 @@ export const FIGURES = {
   children: { title: 'child processes', of: 'mean', mayGrow: 1 },
   database: { title: 'database, MB', of: 'mean', mayGrow: 4 },
   recordings: { title: 'recordings, MB', of: 'mean', mayGrow: 25 },
-  queued: { title: 'queued', of: 'max' },
-  loopP99: { title: 'event loop p99, ms', of: 'max' },
+  queued: { title: 'queued recordings at most', of: 'max' },
+  loopP99: { title: 'event loop p99 at most, ms', of: 'max' },
   health: { title: '`/healthz` at most, ms', of: 'max' },
   clips: { title: 'short recordings', of: 'sum' },
-  clipMedian: { title: 'median, ms', of: 'mean' },
-  clipP99: { title: 'p99, ms', of: 'max' },
+  clipMedian: { title: 'their median, ms', of: 'mean' },
+  clipP99: { title: 'their p99 at most, ms', of: 'max' },
 } satisfies Record<string, Figure>;
 
 export type FigureName = keyof typeof FIGURES;
@@ -52,19 +52,20 @@ function figureOf(name: FigureName, samples: readonly Sample[]): number {
   return of === 'max' ? Math.max(...values) : of === 'sum' ? sum : sum / values.length;
 }
 
-/** Markdown. */
+/** Markdown: a row for each figure, a column for each period. */
 export function tableOf(samples: readonly Sample[]): string {
-  const row = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
+  const periods = periodsOf(samples);
   const minutes = (seconds = 0) => Math.round(seconds / 6) / 10;
-  const rows = periodsOf(samples).map((period, i, periods) => {
+  const columns = periods.map((period, i) => {
     const from = minutes(periods[i - 1]?.at(-1)?.seconds);
-    return row([
-      `${from} to ${minutes(period.at(-1)?.seconds)}`,
-      ...NAMES.map((name) => rounded(figureOf(name, period))),
-    ]);
+    return `minutes ${from} to ${minutes(period.at(-1)?.seconds)}`;
   });
-  const titles = ['minutes', ...NAMES.map((name) => FIGURES[name].title)];
-  return [row(titles), `|${'---|'.repeat(titles.length)}`, ...rows].join('\n');
+  const rows = NAMES.map((name) => {
+    const { title, mayGrow = '' }: Figure = FIGURES[name];
+    return [title, ...periods.map((period) => rounded(figureOf(name, period))), mayGrow];
+  });
+  const table = [['', ...columns, 'may grow by'], Array(PERIODS + 2).fill('---'), ...rows];
+  return table.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 /** Nothing may grow once the server is warm. */

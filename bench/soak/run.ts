@@ -77,7 +77,7 @@ console.log(
   `The server classifies ${rounded(load.capacity)} windows of 5 s per second; half of it is used for ${rounded(seconds / 60)} minutes.`,
 );
 
-const total = { counts: {} as Record<string, number>, failed: 0 };
+const total = { counts: {} as Record<string, number>, failed: 0, megabytes: 0 };
 const healthTotal = { asked: 0, failed: 0, slowestMs: 0 };
 const samples = await watch();
 addLap(await load.stop());
@@ -136,9 +136,10 @@ async function takeSample(sampler: Sampler, now: number): Promise<Sample> {
   return sample as Sample;
 }
 
-function addLap({ counts, failed, failures }: Lap): void {
+function addLap({ counts, failed, failures, megabytes }: Lap): void {
   for (const [what, count] of Object.entries(counts)) total.counts[what] = (total.counts[what] ?? 0) + count;
   total.failed += failed;
+  total.megabytes = Math.max(total.megabytes, megabytes);
   for (const failure of failures) limits.miss(failure);
 }
 
@@ -165,15 +166,15 @@ function readLine(line: string): void {
 async function report(): Promise<void> {
   const cores = samples.reduce((sum, sample) => sum + (sample.cores ?? 0), 0) / samples.length;
   console.log(`\n${tableOf(samples)}\n`);
+  const metrics = await (await fetch(server.url + PATHS.metrics)).text();
   console.log(`Done: ${JSON.stringify(total.counts)}, ${keys.turns} keys created and revoked.`);
   console.log(
-    `The server used ${rounded(cores)} of ${availableParallelism()} cores. The sweep expired ${log.expired} requests and erased ${log.erased} recordings. ${log.lines} lines of log, ${log.errors} errors.`,
+    `The server used ${rounded(cores)} of ${availableParallelism()} cores, the clients at most ${rounded(total.megabytes)} MB. The sweep expired ${log.expired} requests and erased ${log.erased} recordings. ${log.lines} lines of log, ${log.errors} errors. /metrics has ${rounded(metrics.length / 1_000)} kB.`,
   );
   limits.atMost('failures of clients', total.failed, 0);
   for (const what of ['clips', 'recordings', 'streams']) {
     limits.atLeast(what, total.counts[what] ?? 0, 1);
   }
-  const metrics = await (await fetch(server.url + PATHS.metrics)).text();
   for (const line of serverErrors(metrics)) limits.miss(line);
   limits.atLeast('requests that the sweep expired', log.expired, 1);
   checkHealth(limits, 'under load', healthTotal);

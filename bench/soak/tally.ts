@@ -10,6 +10,8 @@ export interface Lap {
   readonly failed: number;
   /** Some of them. */
   readonly failures: readonly string[];
+  /** Memory of that process now. */
+  readonly megabytes: number;
 }
 
 /** Counts for one lap; `lap` begins the next, so that the memory it takes does not grow. */
@@ -45,6 +47,7 @@ export class Tally {
       clipP99Ms: orNull(percentile(clips, 0.99)),
       failed,
       failures,
+      megabytes: process.memoryUsage.rss() / 1e6,
     };
   }
 }
