@@ -62,8 +62,8 @@ export function tableOf(samples: readonly Sample[]): string {
     return `minutes ${from} to ${minutes(period.at(-1)?.seconds)}`;
   });
   const rows = NAMES.map((name) => {
-    const { title, mayGrow = '' }: Figure = FIGURES[name];
-    return [title, ...periods.map((period) => rounded(figureOf(name, period))), mayGrow];
+    const { title, mayGrow }: Figure = FIGURES[name];
+    return [title, ...periods.map((period) => rounded(figureOf(name, period))), mayGrow ?? ''];
   });
   const table = [['', ...columns, 'may grow by'], Array(PERIODS + 2).fill('---'), ...rows];
   return table.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
