@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all benches one after another, even if some fail, and ends with a list of missed limits.
+# Runs the benches one after another, even if some fail, and ends with a list of missed limits.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
@@ -24,6 +24,8 @@ declare -A command=(
   [first-hour]='node bench/first-hour/run.ts'
   [model]='node bench/model/run.ts'
   [deploy]='deploy/acceptance.sh'
+  # Only if it is named: it takes an hour.
+  [soak]='node bench/soak/run.ts'
 )
 order=(discrete asynch channels fault-injection recovery recovery-several backup fairness fairness-several volume volume-postgres
   scale stream existing-clients hostile client first-hour model deploy)

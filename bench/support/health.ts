@@ -2,7 +2,7 @@
 // `watchHealth` starts this file as that process.
 import { spawn } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
-import { text } from 'node:stream/consumers';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PATHS } from '@undertone/contract';
@@ -18,16 +18,21 @@ export interface Health {
   readonly slowestMs: number;
 }
 
-/** `stop` returns the results so far. */
-export function watchHealth(url: string): { stop(): Promise<Health> } {
+/** `lap` returns the results since the last one, `stop` those that are left. */
+export function watchHealth(url: string): { lap(): Promise<Health>; stop(): Promise<Health> } {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), url], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const output = text(child.stdout);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const next = async () => JSON.parse((await lines.next()).value ?? '') as Health;
   return {
-    stop: async () => {
+    lap: () => {
+      child.stdin.write('\n');
+      return next();
+    },
+    stop: () => {
       child.stdin.end();
-      return JSON.parse(await output) as Health;
+      return next();
     },
   };
 }
@@ -47,10 +52,12 @@ if (import.meta.main) {
     // Only root may.
   }
   let stopped = false;
-  process.stdin.resume().once('end', () => {
+  let seen = { asked: 0, failed: 0, slowestMs: 0 };
+  const commands = createInterface(process.stdin);
+  commands.on('line', report);
+  commands.once('close', () => {
     stopped = true;
   });
-  const seen = { asked: 0, failed: 0, slowestMs: 0 };
   const pending = new Set<Promise<void>>();
   // The first call opens the connection and loads the client, so it does not count.
   await fetch(url).then((response) => response.text());
@@ -60,7 +67,12 @@ if (import.meta.main) {
     await sleep(EVERY_MS);
   }
   await Promise.all(pending);
-  process.stdout.write(JSON.stringify(seen));
+  report();
+
+  function report(): void {
+    console.log(JSON.stringify(seen));
+    seen = { asked: 0, failed: 0, slowestMs: 0 };
+  }
 
   async function ask(): Promise<void> {
     const start = performance.now();

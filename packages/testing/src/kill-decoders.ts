@@ -1,5 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { descendants } from './descendants.ts';
 
 /** Kills this many ffmpeg processes of a server in mid-recording, each as soon as it has read a little. */
 export async function killDecoders(server: number, count: number): Promise<void> {
@@ -21,15 +21,6 @@ export async function killDecoders(server: number, count: number): Promise<void>
 
 /** Processes named ffmpeg among the descendants of a process. */
 async function ffmpegsOf(ancestor: number): Promise<number[]> {
-  const parents = new Map<number, number>();
-  const found: number[] = [];
-  for (const name of await readdir('/proc')) {
-    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
-    const [, command, parent] = /\((.*)\) [A-Y] (\d+)/.exec(stat) ?? [];
-    parents.set(Number(name), Number(parent));
-    if (command === 'ffmpeg') found.push(Number(name));
-  }
-  const descends = (pid: number): boolean =>
-    pid === ancestor || (parents.has(pid) && descends(parents.get(pid) ?? 0));
-  return found.filter(descends);
+  const processes = await descendants(ancestor);
+  return processes.filter(({ command }) => command === 'ffmpeg').map(({ pid }) => pid);
 }

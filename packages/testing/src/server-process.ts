@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
 import { ROOT } from './paths.ts';
@@ -16,6 +17,8 @@ const START_TIMEOUT_MS = 180_000;
 export class ServerProcess {
   readonly key = 'a-key-of-no-value';
   readonly dataDir: string;
+  /** Called with each line of its log. */
+  onLine: ((line: string) => void) | undefined;
   readonly #env: Readonly<Record<string, string>>;
   readonly #ownsDataDir: boolean;
   #child: ChildProcess | undefined;
@@ -65,6 +68,7 @@ export class ServerProcess {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#log = (this.#log + text).slice(-KEPT_LOG_CHARS);
     });
+    createInterface(child.stdout).on('line', (line) => this.onLine?.(line));
     const deadline = performance.now() + START_TIMEOUT_MS;
     while (!(await isReady(this.url))) {
       if (!this.isAlive || performance.now() > deadline)
