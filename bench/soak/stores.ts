@@ -42,9 +42,12 @@ export class SoakStores {
   }
 
   async recordingsMegabytes(): Promise<number> {
-    const sizes = await this.#stores.blobs.groupSizes?.();
-    if (sizes !== undefined) return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0) / 1e6;
-    return bytesOf((await filesOf(this.#dataDir)).map((path) => join(this.#dataDir, path)));
+    if (this.#shared === undefined) {
+      return bytesOf((await filesOf(this.#dataDir)).map((path) => join(this.#dataDir, path)));
+    }
+    const { blobs } = this.#stores;
+    const parts = await Promise.all((await blobs.groups()).map((group) => blobs.arrived?.(group) ?? []));
+    return parts.flat().reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
   }
 
   /**
