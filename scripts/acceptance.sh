@@ -22,10 +22,11 @@ declare -A command=(
   [client]='node bench/client/run.ts'
   [first-hour]='node bench/first-hour/run.ts'
   [model]='node bench/model/run.ts'
+  [docs]='make --no-print-directory try-docs'
   [deploy]='deploy/acceptance.sh'
 )
 order=(discrete asynch channels fault-injection recovery recovery-several fairness fairness-several volume volume-postgres scale
-  stream existing-clients hostile client first-hour model deploy)
+  stream existing-clients hostile client first-hour model docs deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()
