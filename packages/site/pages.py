@@ -18,6 +18,8 @@ SCRIPTS = {
 # A page that says the same as a file, for readers.
 READABLE = {"docs/openapi.json": "docs/api.md"}
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+# CommonMark indents what belongs to a list item by 2 or 3 spaces, Python-Markdown by 4: whole code blocks and single lines.
+IN_LIST = re.compile(r"^ {2,3}```.*?^ {2,3}```$|^ {2,3}(?=\S)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -51,8 +53,7 @@ def on_page_markdown(markdown, page, config, files):
 
 def adapt(text, page, files):
     text = LINK.sub(lambda link: link_in_site(link, page, files), text)
-    # CommonMark indents what belongs to a list item by 2 or 3 spaces, Python-Markdown by 4.
-    return re.sub(r"^(?= {2,3}\S)", "  ", text, flags=re.MULTILINE)
+    return IN_LIST.sub(lambda lines: re.sub("^", "  ", lines[0], flags=re.MULTILINE), text)
 
 
 def link_in_site(link, page, files):

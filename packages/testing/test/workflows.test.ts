@@ -39,6 +39,12 @@ test('both checks find what they are for', async () => {
   }
 });
 
+test('the image is built on a pinned base', () => {
+  const [base, ...others] = [...read('deploy/Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, name]) => name);
+  assert.match(String(base), /@sha256:[0-9a-f]{64}$/);
+  assert.deepEqual(new Set(others), new Set(['base']));
+});
+
 test('dependabot watches every folder with Python requirements', () => {
   const folders = globSync('**/{requirements*.txt,pyproject.toml}', {
     cwd: ROOT,
