@@ -62,7 +62,7 @@ packages/site/.venv/.installed: packages/site/requirements.txt
 
 # Warnings are errors: a link or an anchor that leads nowhere fails it.
 docs: node_modules/.installed packages/site/.venv/.installed
-	@packages/site/.venv/bin/mkdocs build --quiet --strict --clean --config-file packages/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 packages/site/.venv/bin/mkdocs build --quiet --strict --clean --config-file packages/site/mkdocs.yml
 	@echo 'Open $(CURDIR)/dist-docs/index.html'
 
 # In a real browser, from disk.

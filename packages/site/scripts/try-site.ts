@@ -60,7 +60,6 @@ for (const path of pages) {
 
 for (const [word, target] of SEARCHES) {
   await open('index.html');
-  await page.locator('label[for=__search]').first().click();
   await page.getByRole('textbox', { name: 'Search' }).fill(word);
   const result = page.locator(`.md-search-result__link[href*="${target}"]`).first();
   await result.click();

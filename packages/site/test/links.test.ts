@@ -21,9 +21,10 @@ function tokensOf(markdown: string): Token[] {
   return tokens;
 }
 
+/** Without bare addresses such as http://HOST:PORT in a sentence. */
 function linksOf(document: string): string[] {
   return tokensOf(read(document)).flatMap((token) =>
-    token.type === 'link' || token.type === 'image' ? [String(token['href'])] : [],
+    ['link', 'image'].includes(token.type) && /^[<[!]/.test(token.raw) ? [String('href' in token && token.href)] : [],
   );
 }
 
@@ -43,6 +44,7 @@ function anchorsOf(markdown: string): string[] {
 /** What is wrong with a link, if anything. */
 function problemOf(document: string, href: string): string | undefined {
   if (/^\w+:/.test(href)) {
+    if (!URL.canParse(href)) return 'is no address';
     const { protocol, hostname } = new URL(href);
     const local = ['localhost', '127.0.0.1'].includes(hostname);
     return protocol === 'https:' || (protocol === 'http:' && local) ? undefined : 'is not https';

