@@ -28,6 +28,7 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
 });
 const page = await browser.newPage();
+page.setDefaultTimeout(10_000);
 const problems: string[] = [];
 page.on('console', (message) => {
   if (message.type() === 'error') problems.push(message.text());
@@ -60,7 +61,10 @@ for (const path of pages) {
 
 for (const [word, target] of SEARCHES) {
   await open('index.html');
-  await page.getByRole('textbox', { name: 'Search' }).fill(word);
+  const field = page.getByRole('textbox', { name: 'Search' });
+  await field.click();
+  await page.getByText('Type to start searching').waitFor();
+  await field.pressSequentially(word);
   const result = page.locator(`.md-search-result__link[href*="${target}"]`).first();
   await result.click();
   await page.waitForURL((url) => url.protocol === 'file:' && url.pathname.endsWith(target));
