@@ -20,7 +20,8 @@ const SEARCHES = [
 
 const nav = readFileSync(join(ROOT, 'packages/site/mkdocs.yml'), 'utf8').matchAll(/^ +- .*: (\S+\.md)$/gm);
 const pages = [...nav].map(([, path = '']) => path);
-const built = (path: string) => join(dirname(path), path.replace(/^.*\//, '').replace('.md', '.html').replace('README', 'index'));
+const built = (path: string) =>
+  join(dirname(path), path.replace(/^.*\//, '').replace('.md', '.html').replace('README', 'index'));
 
 const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',

@@ -24,7 +24,9 @@ function tokensOf(markdown: string): Token[] {
 /** Without bare addresses such as http://HOST:PORT in a sentence. */
 function linksOf(document: string): string[] {
   return tokensOf(read(document)).flatMap((token) =>
-    ['link', 'image'].includes(token.type) && /^[<[!]/.test(token.raw) ? [String('href' in token && token.href)] : [],
+    (token.type === 'link' || token.type === 'image') && /^[<[!]/.test(token.raw)
+      ? [String(token['href'])]
+      : [],
   );
 }
 
@@ -53,7 +55,9 @@ function problemOf(document: string, href: string): string | undefined {
   const target = path === '' ? document : join(dirname(document), decodeURI(path));
   if (target.startsWith('..') || !existsSync(join(ROOT, target))) return 'does not exist';
   if (anchor === undefined) return undefined;
-  return target.endsWith('.md') && anchorsOf(read(target)).includes(anchor) ? undefined : 'has no such anchor';
+  return target.endsWith('.md') && anchorsOf(read(target)).includes(anchor)
+    ? undefined
+    : 'has no such anchor';
 }
 
 test('every link in a Markdown file leads somewhere', () => {
