@@ -60,9 +60,9 @@ packages/site/.venv/.installed: packages/site/requirements.txt
 	packages/site/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-# Warnings are errors: a link or an anchor that leads nowhere fails it.
+# A link or an anchor that leads nowhere fails it. Not with --quiet, which hides warnings from --strict.
 docs: node_modules/.installed packages/site/.venv/.installed
-	@NO_MKDOCS_2_WARNING=1 packages/site/.venv/bin/mkdocs build --quiet --strict --clean --config-file packages/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 packages/site/.venv/bin/mkdocs build --strict --clean --config-file packages/site/mkdocs.yml
 	@echo 'Open $(CURDIR)/dist-docs/index.html'
 
 # In a real browser, from disk.
