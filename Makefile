@@ -6,7 +6,7 @@ NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
 # Debian's own Python, because Debian's PyTorch is built for it.
 PYTHON ?= /usr/bin/python3
 
-.PHONY: help serve test acceptance install test-deps check
+.PHONY: help serve test acceptance install test-deps check docs try-docs
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo 'make test        everything a change must pass (installs missing Debian packages)'
 	@echo 'make acceptance  the slow checks: benches, fault injection, recovery, the container image'
 	@echo 'make check       the quick part of the tests: style and types'
+	@echo 'make docs        the documentation site, into dist-docs/; open dist-docs/index.html'
 	@echo 'make install     only the npm packages and the page'
 
 # Not through npm, so that signals to make reach the server. The project's Node 24 comes first in PATH.
@@ -53,6 +54,20 @@ packages/server/.venv/.installed: packages/server/test/support/generated/require
 	$(PYTHON) -m venv packages/server/.venv
 	packages/server/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+packages/site/.venv/.installed: packages/site/requirements.txt
+	$(PYTHON) -m venv packages/site/.venv
+	packages/site/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+# A link or an anchor that leads nowhere fails it. Not with --quiet, which hides warnings from --strict.
+docs: node_modules/.installed packages/site/.venv/.installed
+	@NO_MKDOCS_2_WARNING=1 packages/site/.venv/bin/mkdocs build --strict --clean --config-file packages/site/mkdocs.yml
+	@echo 'Open $(CURDIR)/dist-docs/index.html'
+
+# In a real browser, from disk.
+try-docs: docs | test-deps
+	@node_modules/.bin/node packages/site/scripts/try-site.ts
 
 # What the tests need. Mostly downloads, so they run in parallel.
 .PHONY: test-ready

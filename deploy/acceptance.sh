@@ -43,7 +43,7 @@ image() {
   export BUILDAH_ISOLATION=chroot TMPDIR="$work"
   buildah=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs)
   "${buildah[@]}" inspect --type image undertone-base >/dev/null 2>&1 || base_image
-  "${buildah[@]}" build --quiet --layers --format docker --file deploy/Dockerfile --build-arg BASE=localhost/undertone-base --tag undertone . \
+  "${buildah[@]}" build --quiet --layers --format docker --file deploy/Dockerfile --from localhost/undertone-base --tag undertone . \
     >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; return 1; }
   container=$("${buildah[@]}" from undertone)
   root=$("${buildah[@]}" mount "$container")

@@ -23,12 +23,13 @@ declare -A command=(
   [client]='node bench/client/run.ts'
   [first-hour]='node bench/first-hour/run.ts'
   [model]='node bench/model/run.ts'
+  [docs]='make --no-print-directory try-docs'
   [deploy]='deploy/acceptance.sh'
   # Only if it is named: it takes an hour.
   [soak]='node bench/soak/run.ts'
 )
 order=(discrete asynch channels fault-injection recovery recovery-several backup fairness fairness-several volume volume-postgres
-  scale stream existing-clients hostile client first-hour model deploy)
+  scale stream existing-clients hostile client first-hour model docs deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

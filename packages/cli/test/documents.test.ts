@@ -3,13 +3,13 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DEFAULT_PORT, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
-import { type Block, blocksOf, codeRows, DOCUMENTS, readDocument } from '@undertone/testing/documents';
+import { type Block, blocksOf, codeRows, DOCUMENTS } from '@undertone/testing/documents';
 import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
 import { ROOT } from './support/undertone.ts';
 
@@ -128,12 +128,4 @@ test('the operations page lists exactly the metrics of the service', async () =>
   const rows = [...codeRows('docs/OPERATIONS.md')].filter(([name]) => name.startsWith('undertone_'));
   const served = [...lines].map(([, name, help]) => [name, help]);
   assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(served));
-});
-
-test('every link from a document to a file works', () => {
-  for (const document of DOCUMENTS) {
-    for (const [, target = ''] of readDocument(document).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
-      assert.ok(existsSync(join(ROOT, dirname(document), target)), `${document}: ${target}`);
-    }
-  }
 });
