@@ -21,11 +21,12 @@ declare -A command=(
   [hostile]='node bench/hostile/run.ts'
   [client]='node bench/client/run.ts'
   [first-hour]='node bench/first-hour/run.ts'
+  [packages]='node bench/packages/run.ts'
   [model]='node bench/model/run.ts'
   [deploy]='deploy/acceptance.sh'
 )
 order=(discrete asynch channels fault-injection recovery recovery-several fairness fairness-several volume volume-postgres scale
-  stream existing-clients hostile client first-hour model deploy)
+  stream existing-clients hostile client first-hour packages model deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

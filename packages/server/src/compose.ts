@@ -23,6 +23,7 @@ import { Uploads } from './recordings/uploads.ts';
 import { RecordingWorker, type WorkerTimes } from './recordings/worker.ts';
 import type { Services } from './services.ts';
 import { defaultLimits, requireSharedRecordings, type Settings } from './settings.ts';
+import { type CloseStack, closeOnFailure } from './stores/close-stack.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { measured } from './stores/measured.ts';
 import { TokenBuckets } from './stores/sql/limits.ts';
@@ -234,10 +235,12 @@ const CLOSE_TIMEOUT_MS = 5_000;
 const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the models, wires them together and listens. */
-export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+export function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+  return closeOnFailure((opened) => openServer(settings, logger, opened));
+}
+
+async function openServer(settings: Settings, logger: Logger, opened: CloseStack): Promise<RunningServer> {
   requireSharedRecordings(settings);
-  // Closed in reverse order if the start fails.
-  await using opened = new AsyncDisposableStack();
   const stores = await openServerStores(settings, logger);
   opened.defer(() => stores.close());
   const classifier = await Classifier.start({
@@ -308,7 +311,6 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       'ffmpeg, which reads untrusted files, runs without a sandbox here; `undertone doctor` says more',
     );
   }
-  const cleanUp = opened.move();
   return {
     app,
     url,
@@ -326,7 +328,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);
-      await cleanUp.disposeAsync();
+      await opened.close();
       logger.info('stopped');
     },
   };
@@ -338,21 +340,20 @@ async function openServerStores(settings: Settings, logger: Logger): Promise<Sto
   const open = () => openStores(settings, { kind: 'thread', onThreadError });
   if (settings.databaseUrl === '') return open();
   return openWhenAvailable(
-    async () => {
-      await using opened = new AsyncDisposableStack();
-      const stores = await open();
-      opened.defer(() => stores.close());
-      if (!settings.s3Bucket) {
-        const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
-        const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
-          logger.fatal({ err }, 'stopping');
-          process.kill(process.pid, 'SIGTERM');
-        });
-        opened.defer(unlock);
-      }
-      const closing = opened.move();
-      return { ...stores, close: () => closing.disposeAsync() };
-    },
+    () =>
+      closeOnFailure(async (opened) => {
+        const stores = await open();
+        opened.defer(() => stores.close());
+        if (!settings.s3Bucket) {
+          const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
+          const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
+            logger.fatal({ err }, 'stopping');
+            process.kill(process.pid, 'SIGTERM');
+          });
+          opened.defer(unlock);
+        }
+        return { ...stores, close: () => opened.close() };
+      }),
     settings,
     logger,
   );

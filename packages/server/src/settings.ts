@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
 import type { KeyLimits } from './stores/key-limits.ts';
@@ -20,8 +21,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const ROLES = ['all', 'api', 'worker'] as const;
 type Role = (typeof ROLES)[number];
 type S3Addressing = 'auto' | 'path' | 'virtual';
-
-const DEFAULT_DATA_DIR = fileURLToPath(new URL('../../../.undertone', import.meta.url));
 
 const text = (value: string) => value;
 
@@ -60,8 +59,8 @@ export const SETTINGS = {
   dataDir: setting(
     'SERVICE_DATA_DIR',
     '',
-    'Folder for keys and uploads; by default .undertone in the clone',
-    (dir) => resolve(dir || DEFAULT_DATA_DIR),
+    'Folder for keys and uploads; by default .undertone in the clone (installed: in the home folder)',
+    (dir) => resolve(dir || defaultDataDir()),
   ),
   apiKey: setting(
     'SERVICE_API_KEY',
@@ -312,6 +311,14 @@ function contradictions({
     problems.push('SERVICE_S3_BUCKET must be set when another SERVICE_S3_... is');
   }
   return problems;
+}
+
+/** An installed package is replaced by every update, so its data must be elsewhere. */
+function defaultDataDir(): string {
+  const installed = import.meta.dirname.split(sep).includes('node_modules');
+  return installed
+    ? join(homedir(), '.undertone')
+    : fileURLToPath(new URL('../../../.undertone', import.meta.url));
 }
 
 function setting<T>(
