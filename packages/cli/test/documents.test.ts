@@ -18,8 +18,6 @@ const BY_HAND = new Map([
   ['make test', 'this test is part of it'],
   ['make check', 'make test includes it'],
   ['make acceptance', 'it takes most of an hour'],
-  ['make release VERSION=2.1.0', 'packages/testing/test/release.test.ts runs it on a copy'],
-  ['make package', 'bench/packages installs what it builds'],
   [
     `make package # into dist-packages/
 cd "$(mktemp -d)"
