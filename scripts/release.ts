@@ -38,7 +38,7 @@ What to do next:
   git tag --annotate v${version} --message 'Undertone ${version}'
   git push --follow-tags
 
-Then publish; docs/RELEASING.md says how a workflow does it:
+Then publish, unless a workflow of the forge does it for the tag:
   npm publish dist-packages/undertone-${version}.tgz
   npm publish dist-packages/undertone-sdk-${version}.tgz
   python3 -m twine upload dist-packages/undertone_client-${version}*
