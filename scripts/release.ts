@@ -9,7 +9,8 @@ const version = process.argv[2] ?? '';
 
 const places = placesOf(root);
 const current = readVersion(root, WORKSPACE);
-if (!/^\d+\.\d+\.\d+$/.test(version)) fail(`VERSION must look like 1.2.3. The current version is ${current}.`);
+if (!/^\d+\.\d+\.\d+$/.test(version))
+  fail(`VERSION must look like 1.2.3. The current version is ${current}.`);
 if (!isNewer(version, current)) fail(`${version} is not newer than ${current}, the current version.`);
 
 const changelog = join(root, 'CHANGELOG.md');
@@ -18,7 +19,10 @@ const [heading = '', changes = ''] = /^## Unreleased.*\n((?:(?!## ).*\n)*)/m.exe
 if (changes.trim() === '') fail('CHANGELOG.md has nothing under "## Unreleased".');
 
 const today = new Date().toISOString().slice(0, 10);
-writeFileSync(changelog, text.replace(heading, () => `## Unreleased\n\n## ${version} (${today})\n${changes}`));
+writeFileSync(
+  changelog,
+  text.replace(heading, () => `## Unreleased\n\n## ${version} (${today})\n${changes}`),
+);
 for (const place of places) writeVersion(root, place, version);
 
 const { homepage } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { homepage: string };

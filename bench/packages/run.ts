@@ -74,7 +74,12 @@ try {
     if (emotions.join() !== 'angry,angry') limits.miss(`undertone on Node ${version}: ${emotions}`);
     await rm(user, { recursive: true, force: true });
   }
-  limits.atMost('from npm install to the first answer', Math.max(...Object.values(seconds)), LIMIT_SECONDS, ' s');
+  limits.atMost(
+    'from npm install to the first answer',
+    Math.max(...Object.values(seconds)),
+    LIMIT_SECONDS,
+    ' s',
+  );
 
   for (const version of NODES['SDK only']) {
     const node = await installNode(version);

@@ -24,10 +24,16 @@ describe('the npm package `undertone`', () => {
     await mkdir(folder);
     await writeFile(join(folder, 'package.json'), '{ "name": "user", "private": true }');
     await run(process.execPath, [join(ROOT, 'packages/cli/scripts/build.ts'), join(base, 'dist')]);
-    const packed = await run('npm', ['pack', '--silent', '--pack-destination', base], { cwd: join(base, 'dist') });
-    await run('npm', ['install', '--silent', '--prefer-offline', '--ignore-scripts', join(base, packed.stdout.trim())], {
-      cwd: folder,
+    const packed = await run('npm', ['pack', '--silent', '--pack-destination', base], {
+      cwd: join(base, 'dist'),
     });
+    await run(
+      'npm',
+      ['install', '--silent', '--prefer-offline', '--ignore-scripts', join(base, packed.stdout.trim())],
+      {
+        cwd: folder,
+      },
+    );
   });
   after(() => rm(base, { recursive: true, force: true }));
 
@@ -40,7 +46,9 @@ describe('the npm package `undertone`', () => {
   });
 
   test('has compiled code only, both weights, and the packages that it imports', async () => {
-    const { dependencies, optionalDependencies } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
+    const { dependencies, optionalDependencies } = JSON.parse(
+      await readFile(join(home, 'package.json'), 'utf8'),
+    );
     const files = await readdir(home, { recursive: true });
     assert.deepEqual(
       files.filter((file) => /\.ts$|\.test\.|\btest\//.test(file)),
@@ -49,7 +57,10 @@ describe('the npm package `undertone`', () => {
     for (const file of ['models/open.onnx', 'models/research.onnx', 'src/thread.js'])
       assert(files.includes(join('node_modules/@undertone/classifier', file)), file);
     for (const file of ['LICENSE', 'NOTICE', 'README.md', 'CHANGELOG.md']) assert(files.includes(file), file);
-    const declared = new Set([...Object.keys({ ...dependencies, ...optionalDependencies }), ...builtinModules]);
+    const declared = new Set([
+      ...Object.keys({ ...dependencies, ...optionalDependencies }),
+      ...builtinModules,
+    ]);
     for (const file of files.filter((name) => /(^|\/)(src|bin)\/.*\.js$/.test(name))) {
       const source = await readFile(join(home, file), 'utf8');
       for (const { fileName } of ts.preProcessFile(source, true, true).importedFiles) {

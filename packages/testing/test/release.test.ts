@@ -36,12 +36,11 @@ test('make release sets the version everywhere, dates the changelog, and says wh
     .filter((line) => version.test(line) && !/^(package-lock\.json|CHANGELOG\.md):/.test(line));
   assert.deepEqual(forgotten, []);
 
-  const [before, after] = await Promise.all([ROOT, copy].map((root) => readFile(join(root, 'CHANGELOG.md'), 'utf8')));
-  const today = new Date().toISOString().slice(0, 10);
-  assert.equal(
-    after,
-    before?.replace(/^## Unreleased.*$/m, `## Unreleased\n\n## ${NEXT} (${today})`),
+  const [before, after] = await Promise.all(
+    [ROOT, copy].map((root) => readFile(join(root, 'CHANGELOG.md'), 'utf8')),
   );
+  const today = new Date().toISOString().slice(0, 10);
+  assert.equal(after, before?.replace(/^## Unreleased.*$/m, `## Unreleased\n\n## ${NEXT} (${today})`));
   for (const command of [
     `git tag --annotate v${NEXT}`,
     `npm publish dist-packages/undertone-${NEXT}.tgz`,
@@ -84,7 +83,11 @@ for (const [platform, node, message, code] of [
       Object.defineProperty(process, 'platform', { value: '${platform}' });
       Object.defineProperty(process, 'version', { value: 'v${node}' });
       Object.defineProperty(process, 'versions', { value: { node: '${node}' } });`;
-    const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, join(ROOT, 'scripts/link-node.js')];
+    const args = [
+      '--import',
+      `data:text/javascript,${encodeURIComponent(pretend)}`,
+      join(ROOT, 'scripts/link-node.js'),
+    ];
     const done = await run(process.execPath, args, { cwd: folder }).then(
       ({ stdout }) => ({ stdout, code: 0 }),
       ({ stdout, code }) => ({ stdout, code }),
@@ -102,7 +105,9 @@ function release(folder: string, version: string) {
 async function copyOfText(t: TestContext): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'undertone-release-'));
   t.after(() => rm(copy, { recursive: true, force: true }));
-  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
+  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+  });
   const files = stdout.split('\n').filter((file) => file !== '' && !/\.(onnx|wav|png|wasm|ogg)$/.test(file));
   for (const file of files) {
     await mkdir(dirname(join(copy, file)), { recursive: true });
