@@ -1,6 +1,6 @@
 // Builds dist/, ready to publish as `undertone`: the command line, and in its node_modules the packages that it consists of, with
 // the page and the weights. All of it is JavaScript, because Node runs no TypeScript inside node_modules.
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -93,7 +93,8 @@ async function copy(from: string, to: string, compile = true): Promise<void> {
       continue;
     }
     const { outputText } = ts.transpileModule(await readFile(source, 'utf8'), { compilerOptions });
-    await writeFile(target.replace(/\.ts$/, '.js'), outputText);
+    const { mode } = await stat(source);
+    await writeFile(target.replace(/\.ts$/, '.js'), outputText, { mode });
   }
 }
 
