@@ -73,5 +73,5 @@ test:
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line test-ready
 	@scripts/run-tests.sh
 
-acceptance: install test-deps .venv/.installed
+acceptance: install test-deps .venv/.installed clients/python/.venv/.installed
 	@scripts/acceptance.sh
