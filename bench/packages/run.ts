@@ -122,7 +122,7 @@ async function install(user: string, ownPath: string, tarball: string, cache?: s
   await writeFile(join(user, 'package.json'), '{ "name": "user", "private": true }');
   // Without scripts: that of the ONNX runtime would download GPU libraries.
   const args = ['install', '--silent', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
-  const env = { PATH: ownPath, HOME, ...(cache !== undefined && { npm_config_cache: cache }) };
+  const env = { ...process.env, PATH: ownPath, ...(cache !== undefined && { npm_config_cache: cache }) };
   await run('npm', args, { cwd: user, env });
 }
 
