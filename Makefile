@@ -3,10 +3,12 @@
 # The install script of the ONNX runtime would download GPU libraries; its package already contains the CPU build.
 # npm's warnings about the machine's Node do not matter: the project installs Node 24 and uses that.
 NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
+# The project's Node 24 where npm has installed one (Linux), otherwise the machine's.
+NODE := PATH="$(CURDIR)/node_modules/.bin:$$PATH" node
 # Debian's own Python, because Debian's PyTorch is built for it.
 PYTHON ?= /usr/bin/python3
 
-.PHONY: help serve test acceptance install test-deps check docs try-docs
+.PHONY: help serve test acceptance install test-deps check docs try-docs package release
 .DEFAULT_GOAL := help
 
 help:
@@ -16,8 +18,10 @@ help:
 	@echo 'make check       the quick part of the tests: style and types'
 	@echo 'make docs        the documentation site, into dist-docs/; open dist-docs/index.html'
 	@echo 'make install     only the npm packages and the page'
+	@echo 'make package     what is published, into dist-packages/: npm packages, Python wheel and sdist'
+	@echo 'make release VERSION=x.y.z  set the version everywhere; prints what to do next'
 
-# Not through npm, so that signals to make reach the server. The project's Node 24 comes first in PATH.
+# Not through npm, so that signals to make reach the server.
 serve: install
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" exec node packages/cli/bin/undertone.js serve
 
@@ -31,11 +35,18 @@ node_modules/.installed: package.json package-lock.json $(wildcard packages/*/pa
 PAGE := $(shell find packages/playground packages/sdk/src packages/contract/src examples/voices docs/*.md -type f \
 	-not -path '*/dist*' -not -path '*/test/*')
 packages/playground/dist/index.html: $(PAGE) node_modules/.installed
-	@node_modules/.bin/node packages/playground/scripts/build.ts
+	@$(NODE) packages/playground/scripts/build.ts
 	@touch $@
 
 check: install
 	@$(NPM) run --silent check
+
+package: install clients/python/.venv/.installed
+	@$(NODE) scripts/package.ts
+
+# Installs nothing, so that it changes only what it says.
+release:
+	@$(NODE) scripts/release.ts "$(VERSION)"
 
 test-deps:
 	@PYTHON=$(PYTHON) scripts/test-deps.sh
@@ -77,5 +88,5 @@ test:
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line test-ready
 	@scripts/run-tests.sh
 
-acceptance: install test-deps .venv/.installed
+acceptance: install test-deps .venv/.installed clients/python/.venv/.installed
 	@scripts/acceptance.sh

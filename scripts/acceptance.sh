@@ -22,6 +22,7 @@ declare -A command=(
   [hostile]='node bench/hostile/run.ts'
   [client]='node bench/client/run.ts'
   [first-hour]='node bench/first-hour/run.ts'
+  [packages]='node bench/packages/run.ts'
   [model]='node bench/model/run.ts'
   [docs]='make --no-print-directory try-docs'
   [deploy]='deploy/acceptance.sh'
@@ -29,7 +30,7 @@ declare -A command=(
   [soak]='node bench/soak/run.ts'
 )
 order=(discrete asynch channels fault-injection recovery recovery-several backup fairness fairness-several volume volume-postgres
-  scale stream existing-clients hostile client first-hour model docs deploy)
+  scale stream existing-clients hostile client first-hour packages model docs deploy)
 [ -n "${ONLY:-}" ] && IFS=, read -ra order <<<"$ONLY"
 
 missed=()

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { AudioError } from '@undertone/audio';
 import type { ModelEntry } from './catalog.ts';
@@ -56,7 +57,8 @@ export class InferenceThread {
     const activity = new Int32Array(new SharedArrayBuffer(4));
     activity[0] = Activity.Busy;
     const workerData: ThreadData = { modelPath, models, activity: activity.buffer };
-    const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+    // .ts in a clone, .js in the published package.
+    const worker = new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), {
       name: 'undertone-inference',
       workerData,
       // Do not inherit options meant for the main script (--input-type, --inspect).

@@ -3,11 +3,11 @@ import module from 'node:module';
 import { join } from 'node:path';
 
 // Plain JavaScript, so that a Node that is too old for TypeScript can still print this message.
-const [major] = process.versions.node.split('.');
-if (Number(major) < 24) {
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 22 || (major === 22 && minor < 18)) {
   process.stderr.write(
-    `undertone needs Node 24 or newer, and this is ${process.version}.\n` +
-      'Inside the project, `npx undertone` uses the Node that `make install` has installed.\n',
+    `undertone needs Node 22.18 or newer, and this is ${process.version}. https://nodejs.org has newer ones.\n` +
+      'In a clone on Linux, `npx undertone` uses the Node that `make install` has installed.\n',
   );
   process.exit(1);
 }

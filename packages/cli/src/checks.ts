@@ -69,7 +69,10 @@ async function checkModel({ weights, modelsDir }: Pick<Settings, 'weights' | 'mo
   } catch (cause) {
     const { message } = cause as Error;
     if (cause instanceof ModelFilesError) return error('its files cannot be used', message);
-    return error(`does not run: ${message.split('\n', 1)[0]}`, 'Reinstall it with `make install`.');
+    return error(
+      `does not run: ${message.split('\n', 1)[0]}`,
+      'Reinstall it: `make install` in a clone, `npm install` elsewhere.',
+    );
   }
 }
 

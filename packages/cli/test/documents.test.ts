@@ -19,6 +19,13 @@ const BY_HAND = new Map([
   ['make check', 'make test includes it'],
   ['make acceptance', 'it takes most of an hour'],
   [
+    `make package # into dist-packages/
+cd "$(mktemp -d)"
+npm install --ignore-scripts "$OLDPWD"/dist-packages/undertone-[0-9]*.tgz
+npx undertone serve`,
+    'bench/packages does the same with several Nodes',
+  ],
+  [
     'export SERVICE_API_KEY=$(npx undertone keys create telephone)\nPORT=8081 npx node examples/telephone/server.ts',
     'packages/server/test/streams/telephone.test.ts runs it with a call',
   ],

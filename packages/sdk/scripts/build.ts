@@ -4,6 +4,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { generateDtsBundle } from 'dts-bundle-generator';
 import { type BuildOptions, build } from 'esbuild';
+import { published } from '../../../scripts/published.ts';
 import { wireTypes } from './wire-types.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -57,14 +58,16 @@ await writeFile(`${dist}/index.d.ts`, types ?? '');
 // CommonJS needs a .d.cts: with "type": "module", a .d.ts describes an ES module.
 await writeFile(`${dist}/index.d.cts`, types ?? '');
 
-const { name, version, description, license, type, sideEffects, engines } = JSON.parse(
+const { name, version, description, keywords, license, type, sideEffects, engines } = JSON.parse(
   await readFile(`${root}package.json`, 'utf8'),
 );
 const manifest = {
   name,
   version,
   description,
+  keywords,
   license,
+  ...published('packages/sdk'),
   type,
   sideEffects,
   engines,

@@ -5,8 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { DISCRETE_ANSWER, type FlakyServer, TIMELINE } from '@undertone/testing/flaky-server';
 import { build } from 'esbuild';
+import { publint } from 'publint';
 import { flakyServer, scrambled, temporaryFile } from './support/clients.ts';
 import { type Installed, installPacked, run, runtimes, typeCheck, typeRoots } from './support/packed.ts';
 
@@ -90,6 +92,16 @@ describe('the packed package', () => {
       const imports = (await readFile(join(home, file), 'utf8')).matchAll(/(?:from|require\() ?"([^"]+)"/g);
       for (const [, name] of imports) assert.match(name ?? '', /^node:/);
     }
+  });
+
+  test('publint and attw find nothing to improve', async () => {
+    const pkgDir = join(installed.folder, 'node_modules/@undertone/sdk');
+    const { messages } = await publint({ pkgDir, pack: false, strict: true });
+    assert.deepEqual(messages, []);
+    const packed = createPackageFromTarballData(await readFile(installed.tarball));
+    const found = await checkPackage(packed);
+    assert(found.types);
+    assert.deepEqual(found.problems, []);
   });
 
   test('works as ESM and CommonJS on every installed Node from 20 on, Deno and Bun', async (t) => {

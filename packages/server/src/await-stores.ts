@@ -25,14 +25,21 @@ export async function openWhenAvailable<T>(
     if (!(error instanceof StoreUnavailableError)) throw error;
     logger.error({ why: error.reason }, 'waiting for the store; the server starts when it is available');
   }
-  await using waiting = new AsyncDisposableStack();
-  for (const server of await listen(addresses)) waiting.defer(() => close(server));
+  const servers = await listen(addresses);
+  try {
+    const opened = await retry(open);
+    logger.info('the store is available');
+    return opened;
+  } finally {
+    await Promise.all(servers.map(close));
+  }
+}
+
+async function retry<T>(open: (afterOutage: true) => Promise<T>): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     await sleep(pause);
     try {
-      const opened = await open(true);
-      logger.info('the store is available');
-      return opened;
+      return await open(true);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
     }

@@ -1,10 +1,12 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PATHS } from '@undertone/contract';
 
 const FIRST_KEY_FILE = 'first-key';
-const EXAMPLE = fileURLToPath(new URL('../../../examples/voices/angry-1013.wav', import.meta.url));
+/** In a clone, and in an installed package. */
+const EXAMPLES = ['../../../examples/voices/angry-1013.wav', '../../playground/dist/examples/angry-1013.wav'];
 
 /** What to open and what to run. Pass a key only if this start created it. */
 export function banner(address: string, key: string | undefined): string {
@@ -15,9 +17,11 @@ export function banner(address: string, key: string | undefined): string {
       ? `${url}/  (it asks for your API key; \`npx undertone keys create me\` makes one)`
       : `${url}/#key=${key}  (this key is shown only once)`;
   const header = `-H "x-api-key: ${key ?? '$SERVICE_API_KEY'}"`;
+  const files = EXAMPLES.map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  const example = relative(process.cwd(), files.find((file) => existsSync(file)) ?? 'voice.wav');
   return `
   Open  ${open}
-  Or    curl ${header} -F file=@${relative(process.cwd(), EXAMPLE)} ${url}${PATHS.discrete}
+  Or    curl ${header} -F file=@${example} ${url}${PATHS.discrete}
   Docs  ${url}${PATHS.docs}
 
 `;

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_PORT, DEFAULT_WEIGHTS } from '@undertone/contract';
 import {
@@ -37,8 +38,6 @@ const ROLES = ['all', 'api', 'worker'] as const;
 type Role = (typeof ROLES)[number];
 type S3Addressing = 'auto' | 'path' | 'virtual';
 
-const DEFAULT_DATA_DIR = fileURLToPath(new URL('../../../.undertone', import.meta.url));
-
 const text = (value: string) => value;
 
 /** Every setting of the server. `undertone serve --help` prints this table. */
@@ -76,8 +75,8 @@ export const SETTINGS = {
   dataDir: setting(
     'SERVICE_DATA_DIR',
     '',
-    'Folder for keys and uploads; by default .undertone in the clone',
-    (dir) => resolve(dir || DEFAULT_DATA_DIR),
+    'Folder for keys and uploads; by default .undertone in the clone (installed: in the home folder)',
+    (dir) => resolve(dir || defaultDataDir()),
   ),
   apiKey: setting(
     'SERVICE_API_KEY',
@@ -242,6 +241,14 @@ export function defaultLimits(settings: Settings): KeyLimits {
     storage: settings.storageLimit,
     audio_hours: settings.audioHoursLimit,
   };
+}
+
+/** An installed package is replaced by every update, so its data must be elsewhere. */
+function defaultDataDir(): string {
+  const installed = import.meta.dirname.split(sep).includes('node_modules');
+  return installed
+    ? join(homedir(), '.undertone')
+    : fileURLToPath(new URL('../../../.undertone', import.meta.url));
 }
 
 function setting<T>(

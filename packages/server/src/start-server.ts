@@ -11,6 +11,7 @@ import { composeServices } from './compose.ts';
 import { CONNECTION_LIMITS } from './http/connections.ts';
 import { Metrics } from './operators/metrics.ts';
 import { requireSharedRecordings, type Settings } from './settings.ts';
+import { type CloseStack, closeOnFailure } from './stores/close-stack.ts';
 import { openStores, type Stores } from './stores/index.ts';
 import { openTelemetry } from './telemetry/open.ts';
 
@@ -33,10 +34,12 @@ const STOP_WORK_MS = 7_000;
 const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the models, wires them together and listens. */
-export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+export function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+  return closeOnFailure((opened) => openServer(settings, logger, opened));
+}
+
+async function openServer(settings: Settings, logger: Logger, opened: CloseStack): Promise<RunningServer> {
   requireSharedRecordings(settings);
-  // Closed in reverse order if the start fails.
-  await using opened = new AsyncDisposableStack();
   const stores = await openServerStores(settings, logger);
   opened.defer(() => stores.close());
   const classifier = await Classifier.start({
@@ -107,7 +110,6 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       'ffmpeg, which reads untrusted files, runs without a sandbox here; `undertone doctor` says more',
     );
   }
-  const cleanUp = opened.move();
   return {
     app,
     url,
@@ -127,7 +129,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       await Promise.race([stopped, sleep(STOP_WORK_MS, undefined, { ref: false })]);
       await closed;
       clearTimeout(force);
-      await cleanUp.disposeAsync();
+      await opened.close();
       logger.info('stopped');
     },
   };
@@ -139,21 +141,20 @@ async function openServerStores(settings: Settings, logger: Logger): Promise<Sto
   const open = (afterOutage: boolean) => openStores(settings, { kind: 'thread', afterOutage, onThreadError });
   if (settings.databaseUrl === '') return open(false);
   return openWhenAvailable(
-    async (afterOutage) => {
-      await using opened = new AsyncDisposableStack();
-      const stores = await open(afterOutage);
-      opened.defer(() => stores.close());
-      if (!settings.s3Bucket) {
-        const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
-        const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
-          logger.fatal({ err }, 'stopping');
-          process.kill(process.pid, 'SIGTERM');
-        });
-        opened.defer(unlock);
-      }
-      const closing = opened.move();
-      return { ...stores, close: () => closing.disposeAsync() };
-    },
+    (afterOutage) =>
+      closeOnFailure(async (opened) => {
+        const stores = await open(afterOutage);
+        opened.defer(() => stores.close());
+        if (!settings.s3Bucket) {
+          const { lockForOneProcess } = await import('./stores/postgres/single-process.ts');
+          const unlock = await lockForOneProcess(settings.databaseUrl, (err) => {
+            logger.fatal({ err }, 'stopping');
+            process.kill(process.pid, 'SIGTERM');
+          });
+          opened.defer(unlock);
+        }
+        return { ...stores, close: () => opened.close() };
+      }),
     settings,
     logger,
   );

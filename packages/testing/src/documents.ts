@@ -12,6 +12,7 @@ export const DOCUMENTS = [
   'docs/MIGRATING.md',
   'docs/MODEL_CARD.md',
   'docs/PRIVACY.md',
+  'docs/RELEASING.md',
   'docs/SCALING.md',
   'SECURITY.md',
   'examples/README.md',

@@ -11,6 +11,7 @@ const root = fileURLToPath(new URL('../../../..', import.meta.url));
 export interface Installed {
   /** A folder with the package installed in node_modules, as for a user. */
   readonly folder: string;
+  readonly tarball: string;
   /** The files of the packed tarball. */
   readonly files: string[];
   remove(): Promise<void>;
@@ -30,6 +31,7 @@ export async function installPacked(): Promise<Installed> {
   });
   return {
     folder,
+    tarball: join(base, packed.filename),
     files: packed.files.map(({ path }) => path).sort(),
     remove: () => rm(base, { recursive: true, force: true }),
   };

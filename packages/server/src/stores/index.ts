@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { SETTINGS, type Settings } from '../settings.ts';
 import type { BlobStore } from './blobs.ts';
+import { closeOnFailure } from './close-stack.ts';
 import type { SqlStores } from './contracts.ts';
 import { FileBlobStore } from './files/blobs.ts';
 import type { SharedStores } from './postgres/stores.ts';
@@ -36,16 +37,16 @@ interface StoreOptions {
   readonly onThreadError?: (error: Error) => void;
 }
 
-export async function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
-  await using opened = new AsyncDisposableStack();
-  const { secrets, close, ...rows } = await (settings.databaseUrl
-    ? openPostgres(settings.databaseUrl, settings, options)
-    : openEmbedded(settings, options));
-  opened.defer(close);
-  const { blobs, close: closeBlobs } = await openBlobs(settings, { ...options, secrets });
-  opened.defer(closeBlobs);
-  const closing = opened.move();
-  return { ...rows, secrets, blobs, close: () => closing.disposeAsync() };
+export function openStores(settings: StoreSettings, options: StoreOptions): Promise<Stores> {
+  return closeOnFailure(async (opened) => {
+    const { secrets, close, ...rows } = await (settings.databaseUrl
+      ? openPostgres(settings.databaseUrl, settings, options)
+      : openEmbedded(settings, options));
+    opened.defer(close);
+    const { blobs, close: closeBlobs } = await openBlobs(settings, { ...options, secrets });
+    opened.defer(closeBlobs);
+    return { ...rows, secrets, blobs, close: () => opened.close() };
+  });
 }
 
 /** Without `secrets` it signs no upload URLs that anybody accepts. */

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { budgetOf, kindOf } from '../budgets.ts';
@@ -153,8 +154,8 @@ class StoreThread {
 }
 
 function startStoreThread(workerData: ThreadData): Worker {
-  // Without the options of the main script (--input-type, --inspect).
-  return new Worker(new URL('./thread.ts', import.meta.url), {
+  // .ts in a clone, .js in the published package. Without the options of the main script (--input-type, --inspect).
+  return new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), {
     name: 'undertone-store',
     workerData,
     execArgv: [],
