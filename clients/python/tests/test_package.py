@@ -109,7 +109,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     def install(python: str) -> Path:
         fresh = tmp_path_factory.mktemp("fresh")
         run(python, "-m", "venv", fresh)
-        run(fresh / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        pip = [fresh / "bin/python", "-m", "pip", "--disable-pip-version-check"]
+        run(*pip, "install", "--quiet", "--no-compile", wheel)
         return fresh / "bin/python"
 
     with ThreadPoolExecutor() as pool:
