@@ -64,7 +64,7 @@ def pythons() -> list[str]:
     found: dict[tuple[int, int], str] = {}
     for root in roots:
         for name in names:
-            version = working_version(root / name) if (root / name).exists() else None
+            version = working_version(root / name) if os.access(root / name, os.X_OK) else None
             if version is not None and version not in found:
                 found[version] = str(root / name)
     others = sorted(version for version in found if version != sys.version_info[:2])
