@@ -7,6 +7,8 @@ NPM := ONNXRUNTIME_NODE_INSTALL=skip npm --loglevel=error
 NODE := PATH="$(CURDIR)/node_modules/.bin:$$PATH" node
 # Debian's own Python, because Debian's PyTorch is built for it.
 PYTHON ?= /usr/bin/python3
+# Python compiles what it imports anyway: compiling everything at install time takes longer.
+PIP_INSTALL := install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help serve test acceptance install test-deps check docs try-docs package release
 .DEFAULT_GOAL := help
@@ -31,10 +33,10 @@ node_modules/.installed: package.json package-lock.json $(wildcard packages/*/pa
 	$(NPM) ci
 	@touch $@
 
-# The web page. npm builds it at install time; this rebuilds it when its sources have changed.
+# The web page. npm builds it at install time; this rebuilds it when its sources have changed later.
 PAGE := $(shell find packages/playground packages/sdk/src packages/contract/src examples/voices docs/*.md -type f \
 	-not -path '*/dist*' -not -path '*/test/*')
-packages/playground/dist/index.html: $(PAGE) node_modules/.installed
+packages/playground/dist/index.html: $(PAGE) | node_modules/.installed
 	@$(NODE) packages/playground/scripts/build.ts
 	@touch $@
 
@@ -53,22 +55,22 @@ test-deps:
 
 .venv/.installed: training/requirements-test.txt packages/testing/requirements.txt | test-deps
 	$(PYTHON) -m venv --system-site-packages .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
+	.venv/bin/pip $(PIP_INSTALL) $(addprefix --requirement ,$^)
 	@touch $@
 
 clients/python/.venv/.installed: clients/python/pyproject.toml | test-deps
 	$(PYTHON) -m venv clients/python/.venv
-	clients/python/.venv/bin/pip install --quiet --disable-pip-version-check --editable 'clients/python[dev]'
+	clients/python/.venv/bin/pip $(PIP_INSTALL) --editable 'clients/python[dev]'
 	@touch $@
 
 packages/server/.venv/.installed: packages/server/test/support/generated/requirements.txt | test-deps
 	$(PYTHON) -m venv packages/server/.venv
-	packages/server/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	packages/server/.venv/bin/pip $(PIP_INSTALL) --requirement $<
 	@touch $@
 
 packages/site/.venv/.installed: packages/site/requirements.txt
 	$(PYTHON) -m venv packages/site/.venv
-	packages/site/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	packages/site/.venv/bin/pip $(PIP_INSTALL) --requirement $<
 	@touch $@
 
 # A link or an anchor that leads nowhere fails it. Not with --quiet, which hides warnings from --strict.

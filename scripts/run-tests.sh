@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs all tests at the same time, each runner to its end. The Node tests print as they go, the others when they are done: they
-# run at low priority in the idle time of the Node tests, most of which wait for something.
+# Runs all tests at the same time, each runner to its end. The Node tests print as they go, the others when they are done.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,13 +11,16 @@ names=() pids=()
 run() {
   local name=$1
   shift
-  nice -n 10 "$@" >"$logs/$name" 2>&1 &
+  "$@" >"$logs/$name" 2>&1 &
   names+=("$name") pids+=($!)
 }
 
-run 'style and types' npm run --silent check
+# The Python client is one long chain of tests: it gets its share of the processor from the start. The others fill the time in
+# which the Node tests wait for something.
 run 'Python client' env --chdir=clients/python .venv/bin/python -m pytest --quiet
-run 'training' .venv/bin/python -m pytest --quiet training/tests
+run 'style and types' nice -n 5 npm run --silent check
+# One thread: with more, PyTorch keeps the cores of the other tests busy with waiting.
+run 'training' nice -n 5 env OMP_NUM_THREADS=1 .venv/bin/python -m pytest --quiet training/tests
 
 # Some tests mount a small disk. Without root, a user namespace allows that; where it is forbidden, those tests fail and say so.
 as_root=()

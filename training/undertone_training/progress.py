@@ -10,8 +10,8 @@ from typing import TextIO
 class Progress:
     """A terminal gets a line that moves; a log gets one line in ten seconds."""
 
-    def __init__(self, what: str, total: int, every: float = 1.0, out: TextIO = sys.stderr) -> None:
-        self.what, self.total, self.every, self.out = what, total, every, out
+    def __init__(self, what: str, total: int, every: float = 1.0, out: TextIO | None = None) -> None:
+        self.what, self.total, self.every, self.out = what, total, every, out or sys.stderr
         self.done, self.begun, self.shown = 0, time.monotonic(), 0.0
 
     def step(self, note: str = "", count: int = 1) -> None:

@@ -64,7 +64,7 @@ def pythons() -> list[str]:
     found: dict[tuple[int, int], str] = {}
     for root in roots:
         for name in names:
-            version = working_version(root / name) if (root / name).exists() else None
+            version = working_version(root / name) if os.access(root / name, os.X_OK) else None
             if version is not None and version not in found:
                 found[version] = str(root / name)
     others = sorted(version for version in found if version != sys.version_info[:2])
@@ -109,7 +109,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     def install(python: str) -> Path:
         fresh = tmp_path_factory.mktemp("fresh")
         run(python, "-m", "venv", fresh)
-        run(fresh / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        pip = [fresh / "bin/python", "-m", "pip", "--disable-pip-version-check"]
+        run(*pip, "install", "--quiet", "--no-compile", wheel)
         return fresh / "bin/python"
 
     with ThreadPoolExecutor() as pool:

@@ -36,28 +36,6 @@ def test_modules_have_no_import_cycle() -> None:
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
 
 
-def test_programs_are_type_checked_against_the_client(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        """
-from undertone_client import AsyncEmotionClient, EmotionClient
-client = EmotionClient(part_size="5 MB")
-name: str = client.discrete.emotions("hello.wav").main_emotion
-wrong: int = client.asynch.upload("talk.wav")
-async def wait() -> str:
-    return (await AsyncEmotionClient("k").asynch.classify(b"")).emotions[0].t
-"""
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", program.name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert re.findall(r"^program.py:(\d+): error", done.stdout, flags=re.MULTILINE) == ["3", "5"], done.stdout
-
-
 def public(owner: Any) -> dict[str, Any]:
     owners = [item for item in reversed(inspect.getmro(owner)) if item.__module__.startswith("undertone_client")]
     found = {name: value for item in owners for name, value in vars(item).items()}

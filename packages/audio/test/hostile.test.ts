@@ -78,7 +78,7 @@ function readMemory(wav: Uint8Array): Parsed {
 }
 
 describe('damaged and hostile recordings', () => {
-  it('are read or refused, in bounded memory, in 4000 mutations', async () => {
+  it('are read or refused, in bounded memory, in 1500 mutations', async () => {
     const seen = { read: 0, refused: 0 };
     let held = 0;
     await fc.assert(
@@ -87,18 +87,18 @@ describe('damaged and hostile recordings', () => {
         seen[await readOrRefuse(wav, pieces)]++;
         held = Math.max(held, process.memoryUsage().arrayBuffers - before);
       }),
-      { seed: 5, numRuns: 4000 },
+      { seed: 5, numRuns: 1500 },
     );
-    assert.ok(seen.read > 500 && seen.refused > 500, `not enough of both: ${JSON.stringify(seen)}`);
+    assert.ok(seen.read > 200 && seen.refused > 200, `not enough of both: ${JSON.stringify(seen)}`);
     assert.ok(held < 30e6, `one of them took ${Math.round(held / 1e6)} MB`);
   });
 
-  it('are the same from memory as from a stream, in 4000 mutations', async () => {
+  it('are the same from memory as from a stream, in 1500 mutations', async () => {
     await fc.assert(
       fc.asyncProperty(mutations, pieceSizes, async (wav, sizes) => {
         assert.deepEqual(readMemory(wav), await readStream(wav, sizes));
       }),
-      { seed: 9, numRuns: 4000 },
+      { seed: 9, numRuns: 1500 },
     );
   });
 
@@ -111,7 +111,7 @@ describe('damaged and hostile recordings', () => {
           await readOrRefuse(Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVE'), bytes]), [piece]);
         },
       ),
-      { seed: 6, numRuns: 2000 },
+      { seed: 6, numRuns: 1000 },
     );
   });
 

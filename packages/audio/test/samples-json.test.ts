@@ -27,7 +27,7 @@ describe('JSON samples', () => {
           );
         },
       ),
-      { seed: 1, numRuns: 40 },
+      { seed: 1, numRuns: 15 },
     );
   });
 

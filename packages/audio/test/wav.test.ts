@@ -70,7 +70,7 @@ describe('a WAV file', () => {
             assert.ok(signalToNoise(tone, samples) > fidelity[encoding]);
           },
         ),
-        { seed: 3, numRuns: 25 },
+        { seed: 3, numRuns: 12 },
       );
     });
   }

@@ -45,7 +45,7 @@ describe('windows', () => {
           });
         },
       ),
-      { seed: 4, numRuns: 150 },
+      { seed: 4, numRuns: 60 },
     );
   });
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, type TestContext, test } from 'node:test';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import {
   Classifier,
   type ClassifierOptions,
   ClosedError,
+  DEFAULT_MODELS_DIR,
   OverloadedError,
   type Prediction,
 } from '../src/index.ts';
@@ -15,9 +17,9 @@ before(async () => {
 });
 after(() => classifier.close());
 
-/** A classifier with its own settings, closed after the test. */
+/** A classifier with its own settings and the small test models, closed after the test. */
 async function start(t: TestContext, options: ClassifierOptions): Promise<Classifier> {
-  const own = await Classifier.start(options);
+  const own = await Classifier.start({ modelsDir: TEST_MODELS, ...options });
   t.after(() => own.close());
   return own;
 }
@@ -164,7 +166,7 @@ test('close() finishes accepted work and refuses the rest', async (t) => {
 });
 
 test('both sets of weights work', async (t) => {
-  const open = await start(t, { workers: 1, weights: 'open' });
+  const open = await start(t, { modelsDir: DEFAULT_MODELS_DIR, workers: 1, weights: 'open' });
   assert.equal(open.weightsName, 'open');
   assert.equal(open.weights.commercial_use, true);
   assertWellFormed(await open.classifyWindow(vowels(5), { priority: 'discrete' }), 5);

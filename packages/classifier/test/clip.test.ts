@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { AudioError, resampleAll } from '@undertone/audio';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { encodings, writeWav } from '@undertone/testing/wav';
 import { Classifier, OverloadedError } from '../src/index.ts';
 import { vowels } from './support/sounds.ts';
@@ -12,7 +13,7 @@ import { vowels } from './support/sounds.ts';
 let classifier: Classifier;
 let folder: string;
 before(async () => {
-  classifier = await Classifier.start({ workers: 2 });
+  classifier = await Classifier.start({ modelsDir: TEST_MODELS, workers: 2 });
   folder = await mkdtemp(join(tmpdir(), 'undertone-clip-'));
 });
 after(async () => {
@@ -134,7 +135,7 @@ async function withProgram(t: TestContext, script: string): Promise<Classifier> 
   const path = join(folder, `program-${Math.random()}`);
   await writeFile(path, `#!/bin/sh\n${script}\n`);
   await chmod(path, 0o755);
-  const own = await Classifier.start({ workers: 1, ffmpegPath: path });
+  const own = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1, ffmpegPath: path });
   t.after(() => own.close());
   return own;
 }
@@ -154,7 +155,7 @@ test('too many concurrent clips for ffmpeg are refused with a time to retry', as
 });
 
 test('without ffmpeg other formats and compressed WAV are refused with what to send or install', async (t) => {
-  const own = await Classifier.start({ workers: 1, ffmpegPath: null });
+  const own = await Classifier.start({ modelsDir: TEST_MODELS, workers: 1, ffmpegPath: null });
   t.after(() => own.close());
   const adpcm = writeWav(vowels(5, 140, 16_000), { sampleRate: 16_000 });
   adpcm.writeUInt16LE(0x11, 20);

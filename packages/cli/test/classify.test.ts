@@ -207,7 +207,7 @@ test('an oversized file or pipe is rejected without reading all of it', async (t
   const named = await undertone(['classify', large]);
   assert.equal(named.code, 1);
   assert.match(named.stderr, /large\.wav: The file is larger than 32 MiB.*`undertone upload`/);
-  const piped = await undertoneProcess(['classify', '--json', '-'], {
+  const piped = await undertone(['classify', '--json', '-'], {
     input: new Uint8Array(33 * 1024 ** 2),
   });
   assert.equal(piped.code, 1);

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { DEFAULT_PORT, DEFAULT_URL, PATHS } from '@undertone/contract';
 import { SETTINGS } from '@undertone/server/settings';
 import { type Block, blocksOf, codeRows, DOCUMENTS } from '@undertone/testing/documents';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import { type ExampleServer, exampleEnvironment, startExample } from './support/example-server.ts';
 import { ROOT } from './support/undertone.ts';
 
@@ -31,6 +32,9 @@ npx undertone serve`,
   ],
 ]);
 
+/** What npx does inside the clone, without starting npm. The first example that uses npx gets the real one. */
+const NPX = 'npx() { "$@"; }\n';
+
 const INTERPRETERS: Record<string, readonly string[]> = {
   sh: ['bash', '-euo', 'pipefail', '-c'],
   ts: [process.execPath, '--input-type=module-typescript', '--eval'],
@@ -41,6 +45,8 @@ const INTERPRETERS: Record<string, readonly string[]> = {
 const blocks = DOCUMENTS.flatMap(blocksOf);
 const starts = blocks.filter(({ mark }) => mark === 'serve');
 const examples = blocks.filter(({ language, mark }) => language in INTERPRETERS && mark === '');
+
+const firstWithNpx = examples.find(({ text }) => text.includes('npx '));
 
 let dataDir: string;
 let server: ExampleServer;
@@ -64,14 +70,19 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-async function run({ language, text }: Block): Promise<string> {
+async function run(block: Block): Promise<string> {
+  const { language } = block;
+  const text = language === 'sh' && block !== firstWithNpx ? NPX + block.text : block.text;
   const [program = '', ...args] = INTERPRETERS[language] ?? [];
+  const { PATH, ...environment } = exampleEnvironment(dataDir);
   // The examples use the default port, in their text or through a client's default: use this server's port instead.
   const onItsPort = (words: string) => words.replaceAll(String(DEFAULT_PORT), String(server.port));
   const { stdout } = await promisify(execFile)(program, [...args, onItsPort(text)], {
     cwd: ROOT,
     env: {
-      ...exampleEnvironment(dataDir),
+      ...environment,
+      PATH: `${join(ROOT, 'node_modules/.bin')}:${PATH}`,
+      SERVICE_MODELS_DIR: TEST_MODELS,
       SERVICE_API_KEY: key,
       SERVICE_URL: onItsPort(DEFAULT_URL),
     },
@@ -93,7 +104,7 @@ test('the first command of the README starts a server that creates a key', () =>
 
 for (const start of starts.slice(1)) {
   test(`${start.document} line ${start.line}: the command starts a server`, async () => {
-    const another = await startExample(start.text, dataDir);
+    const another = await startExample(start.text, dataDir, { SERVICE_MODELS_DIR: TEST_MODELS });
     await another.stop();
   });
 }

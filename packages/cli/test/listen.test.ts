@@ -112,7 +112,7 @@ test('input that cannot be streamed is rejected with a message that says what to
     [wide, /ffmpeg/],
     [join(folder, 'missing.wav'), /no such file/],
   ] as const) {
-    const { code, stderr } = await undertoneProcess(['listen', file], { env });
+    const { code, stderr } = await undertone(['listen', file], { env });
     assert.equal(code, 1);
     assert.match(stderr, said);
   }

@@ -33,7 +33,8 @@ for (const [what, args] of [
   ['an unknown model', ['classify', '--model', '12emotions', 'voice.wav']],
 ] as const) {
   test(`${what} exits with 2 and a hint on standard error`, async () => {
-    const { code, stdout, stderr } = await undertoneProcess(args);
+    const run = args[0] === 'clasify' ? undertoneProcess : undertone;
+    const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^error: /);
     assert.match(stderr, /--help/);

@@ -71,7 +71,7 @@ test('without a terminal the first key is in a private file, never in the log, a
   assert.doesNotMatch(first.printed() + second.printed(), KEY);
 });
 
-test('the started process is the server, with its runtime flags and without warnings', async (t) => {
+test('the started process is the server, with its runtime flags, and accepts a new key until soon after its revocation', async (t) => {
   const dataDir = await temporaryFolder(t);
   const server = await serve(dataDir, ['--workers', '1'], { SERVICE_API_KEY: OWN_KEY });
   t.after(() => server.stop());
@@ -80,12 +80,7 @@ test('the started process is the server, with its runtime flags and without warn
   const environment = (await readFile(`/proc/${server.pid}/environ`, 'utf8')).split('\0');
   assert.ok(environment.includes('MALLOC_ARENA_MAX=2'));
   assert.doesNotMatch(server.printed(), /warning/i);
-});
 
-test('a running server accepts a new key immediately and rejects it soon after revocation', async (t) => {
-  const dataDir = await temporaryFolder(t);
-  const server = await serve(dataDir, ['--workers', '1'], { SERVICE_API_KEY: OWN_KEY });
-  t.after(() => server.stop());
   assert.equal((await ask(server.url, OWN_KEY)).status, 200);
   const made = await undertone(['keys', 'create', 'laptop', '--data-dir', dataDir]);
   const key = made.stdout.trim();
@@ -136,7 +131,7 @@ test('a port in use is named, with a way to choose another', async (t) => {
 test('a data folder that is a file is named, with a way to choose another', async (t) => {
   const file = join(await temporaryFolder(t), 'file');
   await writeFile(file, '');
-  const { code, stderr } = await undertoneProcess(['serve', '--port', '0', '--data-dir', file]);
+  const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', file]);
   assert.equal(code, 1);
   assert.match(stderr, /^undertone: The data folder .*file is not a folder\..*--data-dir/);
 });
@@ -148,7 +143,7 @@ test('serve and keys name a damaged database, without a stack', async (t) => {
     ['serve', '--port', '0'],
     ['keys', 'create', 'laptop'],
   ]) {
-    const { code, stdout, stderr } = await undertoneProcess([...args, '--data-dir', dataDir]);
+    const { code, stdout, stderr } = await undertone([...args, '--data-dir', dataDir]);
     assert.deepEqual([code, stdout], [1, ''], stderr);
     assert.match(stderr, /^undertone: The data folder .* cannot be used: .*not a database/);
     assert.doesNotMatch(stderr, /\n\s+at /);
@@ -157,7 +152,7 @@ test('serve and keys name a damaged database, without a stack', async (t) => {
 
 test('a models folder without a catalogue is named', async (t) => {
   const folder = await temporaryFolder(t);
-  const { code, stderr } = await undertoneProcess([
+  const { code, stderr } = await undertone([
     'serve',
     '--port',
     '0',
@@ -172,7 +167,7 @@ test('a models folder without a catalogue is named', async (t) => {
 
 test('unknown weights are rejected with a list of the known ones', async (t) => {
   const dataDir = await temporaryFolder(t);
-  const { code, stderr } = await undertoneProcess(['serve', '--port', '0', '--data-dir', dataDir], {
+  const { code, stderr } = await undertone(['serve', '--port', '0', '--data-dir', dataDir], {
     env: { SERVICE_WEIGHTS: 'best' },
   });
   assert.equal(code, 1);

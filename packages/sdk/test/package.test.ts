@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -138,46 +138,41 @@ describe('the packed package', () => {
     assert.deepEqual([server.calls('discrete').length, server.uploads.size, server.deleted.size], [1, 1, 1]);
   });
 
-  test('type-checks in ESM, CommonJS and browser projects without other libraries', async () => {
-    const shared = { strict: true, noEmit: true, target: 'es2022', exactOptionalPropertyTypes: true };
-    const node = { ...shared, module: 'nodenext', lib: ['es2023'], types: ['node'], typeRoots };
-    const page = { ...shared, module: 'esnext', moduleResolution: 'bundler', types: [], typeRoots: [] };
-    const users = {
-      'user.mts': node,
-      'user.cts': node,
-      'page.ts': { ...page, lib: ['es2022', 'dom', 'dom.iterable'] },
-    };
-    for (const [name, compilerOptions] of Object.entries(users)) {
-      const folder = join(installed.folder, `types-${name}`);
-      await mkdir(folder);
-      await writeFile(join(folder, name), `${IMPORT}${TYPED_USE}`);
-      const tsconfig = {
-        compilerOptions: { ...compilerOptions, skipLibCheck: name !== 'page.ts' },
-        files: [name],
-      };
-      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
-      await typeCheck(folder);
-    }
+  test('type-checks in ESM, CommonJS and browser projects without other libraries, with its README and the contract', async () => {
+    const strict = { strict: true, noEmit: true, target: 'es2022', exactOptionalPropertyTypes: true };
+    const node = { ...strict, module: 'nodenext', lib: ['es2023'], types: ['node'], typeRoots };
+    const page = { ...strict, module: 'esnext', moduleResolution: 'bundler', types: [], typeRoots: [] };
+    const program = `${IMPORT}${TYPED_USE}`;
+    const contract = fileURLToPath(import.meta.resolve('@undertone/contract'));
+    await typeCheck(installed.folder, {
+      node: {
+        compilerOptions: { ...node, skipLibCheck: true },
+        files: { 'user.mts': program, 'user.cts': program },
+      },
+      page: {
+        compilerOptions: { ...page, lib: ['es2022', 'dom', 'dom.iterable'], skipLibCheck: false },
+        files: { 'page.ts': program },
+      },
+      readme: {
+        compilerOptions: {
+          ...node,
+          exactOptionalPropertyTypes: false,
+          lib: ['es2023', 'dom', 'dom.iterable'],
+          skipLibCheck: true,
+        },
+        files: await readmeExamples(installed),
+      },
+      contract: {
+        compilerOptions: {
+          ...{ ...node, target: 'es2024', lib: ['es2024'], skipLibCheck: true },
+          ...{ allowImportingTsExtensions: true, paths: { '@undertone/contract': [contract] } },
+        },
+        files: { 'published.ts': await readFile(new URL('published-types.ts', import.meta.url), 'utf8') },
+      },
+    });
   });
 
-  test('publishes the types of the contract, with their comments', async () => {
-    const folder = join(installed.folder, 'published-types');
-    await mkdir(folder);
-    await copyFile(new URL('published-types.ts', import.meta.url), join(folder, 'published-types.ts'));
-    const compilerOptions = {
-      ...{
-        strict: true,
-        noEmit: true,
-        target: 'es2024',
-        module: 'nodenext',
-        exactOptionalPropertyTypes: true,
-      },
-      ...{ allowImportingTsExtensions: true, skipLibCheck: true, types: ['node'], typeRoots },
-      paths: { '@undertone/contract': [fileURLToPath(import.meta.resolve('@undertone/contract'))] },
-    };
-    const tsconfig = { compilerOptions, files: ['published-types.ts'] };
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
-    await typeCheck(folder);
+  test('publishes the types of the contract with their comments', async () => {
     const types = await readFile(join(installed.folder, 'node_modules/@undertone/sdk/index.d.ts'), 'utf8');
     assert.match(types, /\/\*\* Expected calibration error\. \*\/\s+ece: number;/);
     assert.doesNotMatch(types, /\$1/, 'no name that the bundler had to change');
@@ -193,28 +188,6 @@ describe('the packed package', () => {
     await writeFile(join(installed.folder, 'page.mjs'), imported);
     const page = await run(process.execPath, ['--conditions=browser', join(installed.folder, 'page.mjs')]);
     assert.match(page.stdout, /browser\.js function$/m);
-  });
-
-  test('all examples of its README pass tsc --strict', async () => {
-    const folder = join(installed.folder, 'readme');
-    await mkdir(folder);
-    const readme = await readFile(join(installed.folder, 'node_modules/@undertone/sdk/README.md'), 'utf8');
-    const examples = [...readme.matchAll(/```(\w+)\n(.*?)```/gs)];
-    assert(examples.length >= 8);
-    for (const [i, [, language, example = '']] of examples.entries()) {
-      assert.equal(language, 'ts');
-      const imported = /import \{(.*?)\} from '@undertone\/sdk'/s.exec(example)?.[1] ?? '';
-      const given = GIVEN.filter((line) => !example.includes(`const ${/const (\w+)/.exec(line)?.[1]} =`));
-      const ours = ['EmotionClient', 'fromMicrophone', 'webhooks'].filter((name) => !imported.includes(name));
-      const head = `import { ${ours} } from '@undertone/sdk';\nvoid [${ours}];\n${given.join('\n')}\n`;
-      await writeFile(join(folder, `example-${i}.mts`), `${head}${example}\nexport {};\n`);
-    }
-    const compilerOptions = {
-      ...{ strict: true, noEmit: true, target: 'es2022', module: 'nodenext', skipLibCheck: true },
-      ...{ lib: ['es2023', 'dom', 'dom.iterable'], types: ['node'], typeRoots },
-    };
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.mts'] }));
-    await typeCheck(folder);
   });
 
   test('adds less than 19 kB to a page, minified and compressed', async () => {
@@ -258,6 +231,22 @@ describe('the packed package', () => {
     assert(server.assembled(result.request_id).equals(RECORDING));
   });
 });
+
+/** Each example of the README as a program, with what it takes from the text around it. */
+async function readmeExamples({ folder }: Installed): Promise<Record<string, string>> {
+  const readme = await readFile(join(folder, 'node_modules/@undertone/sdk/README.md'), 'utf8');
+  const examples = [...readme.matchAll(/```(\w+)\n(.*?)```/gs)];
+  assert(examples.length >= 8);
+  const programs = examples.map(([, language, example = ''], i) => {
+    assert.equal(language, 'ts');
+    const imported = /import \{(.*?)\} from '@undertone\/sdk'/s.exec(example)?.[1] ?? '';
+    const given = GIVEN.filter((line) => !example.includes(`const ${/const (\w+)/.exec(line)?.[1]} =`));
+    const ours = ['EmotionClient', 'fromMicrophone', 'webhooks'].filter((name) => !imported.includes(name));
+    const head = `import { ${ours} } from '@undertone/sdk';\nvoid [${ours}];\n${given.join('\n')}\n`;
+    return [`example-${i}.mts`, `${head}${example}\nexport {};\n`];
+  });
+  return Object.fromEntries(programs);
+}
 
 /** What jsdom has: a page without `fetch`, streams or crypto. Test runners evaluate modules in such a context. */
 const JSDOM_LIKE = `

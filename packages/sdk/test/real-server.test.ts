@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ERRORS, formatTimestamp, MODELS } from '@undertone/contract';
-import { VOICES } from '@undertone/testing/paths';
+import { TEST_MODELS, VOICES } from '@undertone/testing/paths';
 import { talkWav } from '@undertone/testing/talk';
 import {
   EmotionClient,
@@ -174,7 +174,11 @@ describe('against the real server, over a network that cuts connections', () => 
   let server: RealServer;
   before(async () => {
     proxy = await cuttingProxy(() => server.settings.baseUrl, { cuts: 4, afterBytes: 400_000 });
-    server = await startRealServer({ SERVICE_PUBLIC_URL: proxy.origin, SERVICE_WORKERS: '1' });
+    server = await startRealServer({
+      SERVICE_PUBLIC_URL: proxy.origin,
+      SERVICE_WORKERS: '1',
+      SERVICE_MODELS_DIR: TEST_MODELS,
+    });
   });
   after(async () => {
     await proxy.stop();

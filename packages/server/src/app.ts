@@ -10,6 +10,7 @@ import { answerClientError, answerErrors, sendProblem, watchMethods } from './ht
 import { limitRates } from './http/rate-limit.ts';
 import { logRequests, requestIdOf } from './http/request-log.ts';
 import { secure } from './http/security.ts';
+import { buildSerializer } from './http/serializers.ts';
 import { collectOpenApi, serveOpenApi } from './openapi/plugin.ts';
 import { HEALTH_OPERATION } from './operators/describe.ts';
 import { operationRoutes, operatorRoutes } from './operators/routes.ts';
@@ -43,6 +44,7 @@ export async function buildApp(services: Services): Promise<FastifyInstance> {
     requestTimeout: bodyTimeouts.recording.totalMs,
     keepAliveTimeout: 65_000,
     bodyLimit: 4 * 1024 * 1024,
+    schemaController: { compilersFactory: { buildSerializer } },
     frameworkErrors: sendProblem,
     clientErrorHandler: answerClientError,
   }).withTypeProvider<TypeBoxTypeProvider>();

@@ -3,8 +3,7 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import packageJson from '../package.json' with { type: 'json' };
 import { banner, writeFirstKey } from './first-start.ts';
-import { applyRuntimeFlags } from './runtime-flags.ts';
-import { type LogLevel, readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
+import { type LogLevel, readSettings, type Settings, unknownVariables } from './settings.ts';
 import { type RunningServer, startServer } from './start-server.ts';
 
 const STOP_TIMEOUT_MS = 14_000;
@@ -70,14 +69,4 @@ async function welcome(server: RunningServer, { dataDir }: Settings, logger: Log
       await server.discardFirstKey();
     }
   }
-}
-
-if (import.meta.main) {
-  applyRuntimeFlags();
-  main().catch((error: unknown) => {
-    process.stderr.write(
-      `${error instanceof SettingsError ? error.message : String((error as Error).stack)}\n`,
-    );
-    process.exit(1);
-  });
 }

@@ -1,22 +1,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { API_KEY_HEADER, type InitiateResult, PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
 import { AsynchClient, steadily } from '@undertone/testing/asynch-client';
 import { FORM_TYPE, fileForm } from '@undertone/testing/form';
-import { TEST_MODELS } from '@undertone/testing/paths';
+import { COMMAND, TEST_MODELS } from '@undertone/testing/paths';
 import { head, RawClient } from '@undertone/testing/socket';
 import { longWav, wav } from '@undertone/testing/wav';
 import { openStores } from '../src/index.ts';
-
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 const KEY = 'key-for-this-test';
 
@@ -28,7 +23,7 @@ interface Started {
 
 function start(env: Record<string, string>): Started {
   const { SERVICE_API_KEY: _key, ...clean } = process.env;
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: { ...clean, SERVICE_PORT: '0', SERVICE_WORKERS: '1', SERVICE_MODELS_DIR: TEST_MODELS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -51,27 +46,6 @@ async function port(server: Started): Promise<number> {
     await sleep(20);
   }
 }
-
-test('the first start creates a key, and later starts accept it', async () => {
-  const dataDir = await tempDir();
-  const first = start({ SERVICE_DATA_DIR: dataDir });
-  const url = `http://127.0.0.1:${await port(first)}`;
-  while (!first.output().includes('first-key')) await sleep(20);
-  const [key = ''] = (await readFile(join(dataDir, 'first-key'), 'utf8')).split('\n');
-  const response = await fetch(url + PATHS.models, { headers: { [API_KEY_HEADER]: key } });
-  assert.equal(response.status, 200);
-  first.child.kill('SIGTERM');
-  assert.equal(await first.exit, 0);
-
-  const second = start({ SERVICE_DATA_DIR: dataDir });
-  const again = await fetch(`http://127.0.0.1:${await port(second)}${PATHS.models}`, {
-    headers: { [API_KEY_HEADER]: key },
-  });
-  assert.equal(again.status, 200);
-  assert.doesNotMatch(second.output(), /ut_/);
-  second.child.kill('SIGTERM');
-  assert.equal(await second.exit, 0);
-});
 
 async function untilInFlight(at: number): Promise<void> {
   for (let metrics = ''; !/^undertone_discrete_requests_in_flight 1$/m.test(metrics); await sleep(20)) {
@@ -132,26 +106,6 @@ test('a second signal ends the process immediately', async () => {
   client.destroy();
 });
 
-test('invalid settings stop startup and are all named', async () => {
-  const server = start({
-    SERVICE_PORT: 'eighty',
-    SERVICE_WORKERS: 'many',
-    SERVICE_DATA_DIR: await tempDir(),
-  });
-  assert.equal(await server.exit, 1);
-  assert.match(server.output(), /SERVICE_PORT must be [\s\S]*SERVICE_WORKERS must be /);
-});
-
-test('a port in use stops startup with the reason', async () => {
-  const first = start({ SERVICE_DATA_DIR: await tempDir() });
-  const taken = await port(first);
-  const second = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_PORT: String(taken) });
-  assert.equal(await second.exit, 1);
-  assert.match(second.output(), /EADDRINUSE/);
-  first.child.kill('SIGTERM');
-  await first.exit;
-});
-
 test('a signal during a slow upload and a running job requeues the job and exits cleanly and soon', async () => {
   const dataDir = await tempDir();
   const server = start({ SERVICE_DATA_DIR: dataDir, SERVICE_API_KEY: KEY });
@@ -178,8 +132,8 @@ test('a signal during a slow upload and a running job requeues the job and exits
   await stores.close();
 });
 
-test('an early response reaches a client that sent Connection: close and keeps sending, 20 times out of 20', async () => {
-  const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: KEY });
+test('an early response reaches a client that keeps sending, 20 times out of 20; SERVICE_API_KEY is logged as env, an unknown variable as a warning', async () => {
+  const server = start({ SERVICE_DATA_DIR: await tempDir(), SERVICE_API_KEY: KEY, SERVICE_WEIGHT: 'open' });
   const script = `
 import sys, urllib.error, urllib.request
 statuses = []
@@ -193,9 +147,14 @@ for size in [1_700_000, 15_000_000] * 10:
         statuses.append(str(error))
 print(statuses)
 `;
-  const url = `http://127.0.0.1:${await port(server)}${PATHS.discrete}`;
-  const { stdout } = await promisify(execFile)('python3', ['-c', script, url]);
+  const url = `http://127.0.0.1:${await port(server)}`;
+  const { stdout } = await promisify(execFile)('python3', ['-c', script, url + PATHS.discrete]);
   assert.equal(stdout.trim(), `[${Array.from({ length: 20 }, () => 401).join(', ')}]`);
+
+  await fetch(url + PATHS.models, { headers: { [API_KEY_HEADER]: KEY } });
+  while (!server.output().includes('"key":"env"')) await sleep(20);
+  assert.doesNotMatch(server.output(), /env_/);
+  assert.match(server.output(), /Did you mean SERVICE_WEIGHTS\?/);
   server.child.kill('SIGTERM');
   assert.equal(await server.exit, 0);
 });
@@ -217,19 +176,4 @@ test('a stored key in SERVICE_API_KEY is one caller, and is refused when revoked
   server.child.kill('SIGTERM');
   assert.equal(await server.exit, 0);
   await stores.close();
-});
-
-test('SERVICE_API_KEY is logged as env, and an unknown variable gets a warning', async () => {
-  const server = start({
-    SERVICE_DATA_DIR: await tempDir(),
-    SERVICE_API_KEY: KEY,
-    SERVICE_WEIGHT: 'open',
-  });
-  const url = `http://127.0.0.1:${await port(server)}`;
-  await fetch(url + PATHS.models, { headers: { [API_KEY_HEADER]: KEY } });
-  while (!server.output().includes('"key":"env"')) await sleep(20);
-  assert.doesNotMatch(server.output(), /env_/);
-  assert.match(server.output(), /Did you mean SERVICE_WEIGHTS\?/);
-  server.child.kill('SIGTERM');
-  assert.equal(await server.exit, 0);
 });

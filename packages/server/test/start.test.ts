@@ -6,15 +6,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { API_KEY_HEADER, PATHS } from '@undertone/contract';
 import { tempDir } from '@undertone/testing/app';
+import { COMMAND, TEST_MODELS } from '@undertone/testing/paths';
 import { PostgresCluster } from '@undertone/testing/postgres-cluster';
 import { problemOf } from '@undertone/testing/problem';
 import { freePort, isReady } from '@undertone/testing/ready';
 import { S3_CREDENTIALS } from '@undertone/testing/s3-server';
-
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 let cluster: PostgresCluster;
 before(async () => {
@@ -25,13 +23,14 @@ after(() => cluster?.remove());
 async function start(env: Record<string, string>) {
   const [port, operationsPort] = [await freePort(), await freePort()];
   const { SERVICE_API_KEY: _key, ...clean } = process.env;
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
       ...clean,
       ...S3_CREDENTIALS,
       SERVICE_PORT: String(port),
       SERVICE_OPERATIONS_PORT: String(operationsPort),
       SERVICE_WORKERS: '1',
+      SERVICE_MODELS_DIR: TEST_MODELS,
       SERVICE_S3_BUCKET: 'undertone',
       SERVICE_S3_ENDPOINT: 'http://127.0.0.1:1',
       ...env,

@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATHS } from '@undertone/contract';
-import { ROOT } from './paths.ts';
+import { COMMAND } from './paths.ts';
 import { freePort, isReady } from './ready.ts';
 
-const MAIN = join(ROOT, 'packages/server/src/main.ts');
 const KEPT_LOG_CHARS = 200_000;
 const START_TIMEOUT_MS = 180_000;
 
@@ -52,7 +51,7 @@ export class ServerProcess {
   /** Returns when the server is ready. */
   async start(): Promise<void> {
     this.#port ??= await freePort();
-    const child = spawn(process.execPath, [MAIN], {
+    const child = spawn(process.execPath, [COMMAND, 'serve'], {
       env: {
         ...withoutSettings(process.env),
         SERVICE_LOG_LEVEL: 'warn',

@@ -41,7 +41,9 @@ const syllables = (second: number) =>
   0.3 * Math.sin(2 * Math.PI * 180 * second) * Math.sin(2 * Math.PI * 3 * second);
 
 export function samplesOf({ seconds = 5, rate = 44_100, sound = syllables }: SoundOptions = {}): number[] {
-  return Array.from({ length: Math.round(seconds * rate) }, (_, i) => sound(i / rate));
+  const samples: number[] = [];
+  for (let i = 0; i < Math.round(seconds * rate); i++) samples.push(sound(i / rate));
+  return samples;
 }
 
 /** A 16-bit PCM file of a generated sound. */
@@ -61,7 +63,9 @@ export function longWav(seconds: number): Buffer {
 
 /** Silence: 16 bit, mono, 16 kHz. */
 export function silentWav(seconds: number): Buffer {
-  return wav({ seconds, rate: 16_000, sound: () => 0 });
+  const rate = 16_000;
+  const dataBytes = Math.round(seconds * rate) * 2;
+  return Buffer.concat([wavHeader({ rate, channels: 1, bits: 16, dataBytes }), Buffer.alloc(dataBytes)]);
 }
 
 const shapes: Record<Encoding, { tag: number; bytes: number }> = {
@@ -120,22 +124,24 @@ function formatBody(encoding: Encoding, sampleRate: number, channels: number, ex
 function encode(samples: ArrayLike<number>, encoding: Encoding, channels: number): Buffer {
   const { bytes } = shapes[encoding];
   const data = Buffer.alloc(samples.length * channels * bytes);
+  const write = writers[encoding];
   for (let i = 0, at = 0; i < samples.length; i++) {
-    for (let channel = 0; channel < channels; channel++, at += bytes) {
-      writeSample(data, at, samples[i] as number, encoding);
-    }
+    const value = samples[i] as number;
+    for (let channel = 0; channel < channels; channel++, at += bytes) write(data, value, at);
   }
   return data;
 }
 
-function writeSample(data: Buffer, at: number, value: number, encoding: Encoding): void {
-  if (encoding === 'float32') data.writeFloatLE(value, at);
-  else if (encoding === 'float64') data.writeDoubleLE(value, at);
-  else if (encoding === 'pcm8') data.writeUInt8(whole(value, 8) + 128, at);
-  else if (encoding === 'alaw') data.writeUInt8(compressAlaw(whole(value, 16)), at);
-  else if (encoding === 'mulaw') data.writeUInt8(compressMulaw(whole(value, 16)), at);
-  else data.writeIntLE(whole(value, shapes[encoding].bytes * 8), at, shapes[encoding].bytes);
-}
+const writers: Record<Encoding, (data: Buffer, value: number, at: number) => unknown> = {
+  pcm8: (data, value, at) => data.writeUInt8(whole(value, 8) + 128, at),
+  pcm16: (data, value, at) => data.writeInt16LE(whole(value, 16), at),
+  pcm24: (data, value, at) => data.writeIntLE(whole(value, 24), at, 3),
+  pcm32: (data, value, at) => data.writeInt32LE(whole(value, 32), at),
+  float32: (data, value, at) => data.writeFloatLE(value, at),
+  float64: (data, value, at) => data.writeDoubleLE(value, at),
+  alaw: (data, value, at) => data.writeUInt8(compressAlaw(whole(value, 16)), at),
+  mulaw: (data, value, at) => data.writeUInt8(compressMulaw(whole(value, 16)), at),
+};
 
 function whole(value: number, bits: number): number {
   const full = 2 ** (bits - 1);

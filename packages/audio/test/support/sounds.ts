@@ -25,8 +25,13 @@ export function voice(seconds: number, sampleRate: number): Float32Array<ArrayBu
   return Float32Array.from({ length: Math.round(seconds * sampleRate) }, (_, i) => {
     const t = i / sampleRate;
     const phase = 2 * Math.PI * (120 * t + 5 * Math.sin(2 * t));
-    let sum = 0;
-    for (let harmonic = 1; harmonic <= 24; harmonic++) sum += Math.sin(harmonic * phase) / harmonic;
+    // Each sine from the two before it.
+    const twice = 2 * Math.cos(phase);
+    let [before, sine, sum] = [0, Math.sin(phase), 0];
+    for (let harmonic = 1; harmonic <= 24; harmonic++) {
+      sum += sine / harmonic;
+      [before, sine] = [sine, twice * sine - before];
+    }
     return 0.3 * sum * (0.6 + 0.4 * Math.sin(2 * Math.PI * 3 * t));
   });
 }

@@ -24,10 +24,19 @@ function assertInstalled(): void {
 }
 
 /** Runs a command that starts the server, on a free port, until the server is ready. */
-export async function startExample(command: string, dataDir: string): Promise<ExampleServer> {
+export async function startExample(
+  command: string,
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<ExampleServer> {
   assertInstalled();
   const port = await freePort();
-  const env = { ...exampleEnvironment(dataDir), SERVICE_PORT: String(port), SERVICE_METRICS_OWNERS: 'true' };
+  const env = {
+    ...exampleEnvironment(dataDir),
+    ...settings,
+    SERVICE_PORT: String(port),
+    SERVICE_METRICS_OWNERS: 'true',
+  };
   // A port in the command itself would clash with other tests.
   const onItsPort = command.replace(/SERVICE_PORT=\d+/, `SERVICE_PORT=${port}`);
   // In its own process group, so that a signal reaches make, npm and the server.

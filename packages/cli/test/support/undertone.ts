@@ -4,14 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ROOT, TEST_MODELS } from '@undertone/testing/paths';
+import { COMMAND, ROOT, TEST_MODELS } from '@undertone/testing/paths';
 import type { ProgramCall } from './program-thread.ts';
 
-export { ROOT, VOICES } from '@undertone/testing/paths';
-
-export const COMMAND = fileURLToPath(new URL('../../bin/undertone.js', import.meta.url));
+export { COMMAND, ROOT, VOICES } from '@undertone/testing/paths';
 
 /** The settings of a command with the shipped models instead of the test models. */
 export const SHIPPED = { SERVICE_MODELS_DIR: '' };

@@ -309,12 +309,11 @@ describe('PostgreSQL shared by several processes', () => {
 
   test('a call that waited for a connection and is reported as failed has no effect later', async () => {
     const url = await cluster.newDatabase();
-    const answerMs = 1_000;
-    const { database, requests } = await open(url, { answerMs });
+    const { database, requests } = await open(url, { answerMs: 2_000 });
     // Every connection is in use for most of the budget; what comes next gets the rest.
-    const busy = Array.from({ length: 10 }, () => database.query('SELECT pg_sleep(0.7)'));
+    const busy = Array.from({ length: 10 }, () => database.query('SELECT pg_sleep(1.2)'));
     const slow = database.transaction(async (query) => {
-      await query('INSERT INTO write_check (id, at) SELECT 1, 0 FROM pg_sleep(0.6)');
+      await query('INSERT INTO write_check (id, at) SELECT 1, 0 FROM pg_sleep(1.2)');
     });
     await assert.rejects(slow, StoreUnavailableError);
     await Promise.all(busy);
@@ -322,7 +321,7 @@ describe('PostgreSQL shared by several processes', () => {
     assert.deepEqual(await database.query('SELECT at FROM write_check'), []);
     // The next user of that connection has its whole budget again.
     for (let times = 0; times < 10; times++) await requests.countByState();
-    await Promise.all(Array.from({ length: 10 }, () => database.query('SELECT pg_sleep(0.5)')));
+    await Promise.all(Array.from({ length: 10 }, () => database.query('SELECT pg_sleep(1)')));
   });
 
   test("calls that fail while others are answered do not keep a dead worker's lease", async () => {
