@@ -228,9 +228,6 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** In-flight requests get this long to finish at shutdown. */
-const CLOSE_TIMEOUT_MS = 5_000;
-
 const FIRST_KEY_EVERY_MS = 60_000;
 
 /** Opens the stores and the models, wires them together and listens. */
@@ -322,7 +319,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       logger.info('stopping; finishing in-flight requests');
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+      const force = setTimeout(() => app.server.closeAllConnections(), settings.finishSeconds * 1000);
       await Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
       await closed;
       clearTimeout(force);

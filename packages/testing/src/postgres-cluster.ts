@@ -79,6 +79,23 @@ export class PostgresCluster {
     await exit;
   }
 
+  /** As if its machine hung: connections stay open, and nothing is answered. */
+  freezeServer(): void {
+    // The parent first: it starts no further process then.
+    for (const pid of this.#processes()) process.kill(pid, 'SIGSTOP');
+  }
+
+  thawServer(): void {
+    for (const pid of this.#processes()) process.kill(pid, 'SIGCONT');
+  }
+
+  #processes(): number[] {
+    const pid = this.#server?.pid;
+    if (pid === undefined) throw new Error('this server is not ours');
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return [pid, ...(children === '' ? [] : children.split(' ').map(Number))];
+  }
+
   /** Creates an empty database and returns its URL. */
   async newDatabase(): Promise<string> {
     const name = `test_${randomBytes(6).toString('hex')}`;

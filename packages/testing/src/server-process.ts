@@ -26,6 +26,7 @@ export class ServerProcess {
     this.dataDir = dataDir;
     this.#env = env;
     this.#ownsDataDir = ownsDataDir;
+    if (env['SERVICE_PORT'] !== undefined) this.#port = Number(env['SERVICE_PORT']);
   }
 
   get url(): string {
@@ -39,6 +40,11 @@ export class ServerProcess {
   get isAlive(): boolean {
     const child = this.#child;
     return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
+  /** Null while it runs, and if a signal killed it. */
+  get exitCode(): number | null {
+    return this.#child?.exitCode ?? null;
   }
 
   /** Returns when the server is ready. */
