@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { API_KEY_HEADER, ASYNCH_PATHS, type InitiateResult, PATHS } from '@undertone/contract';
+import {
+  API_KEY_HEADER,
+  ASYNCH_PATHS,
+  type CompleteBody,
+  type InitiateResult,
+  PATHS,
+} from '@undertone/contract';
 import { FORM_TYPE, fileForm } from '@undertone/testing/form';
 import { VOICES } from '@undertone/testing/paths';
 import { talkWav } from '@undertone/testing/talk';
@@ -37,6 +43,8 @@ export class Traffic {
   readonly #query: string;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<unknown>>();
+  /** Uploads whose parts are sent, for `complete` during an outage. */
+  readonly #sent: CompleteBody[] = [];
   #finished = '';
 
   constructor(url: string, key: string, webhookUrl: string) {
@@ -54,6 +62,11 @@ export class Traffic {
     this.#every(EVERY_MS.poll, () => this.#poll(this.#finished));
     this.#every(EVERY_MS.oneCall, () => this.#sendInOneCall());
     this.#every(EVERY_MS.inParts, () => this.#sendInParts());
+  }
+
+  /** Sends uploads that are to be completed during the next outage of the database. */
+  async sendAhead(count: number): Promise<void> {
+    for (let i = 0; i < count; i++) this.#sent.push((await this.#send()) ?? assert.fail('an upload was refused'));
   }
 
   /** Stops and waits for all answers. */
@@ -106,22 +119,28 @@ export class Traffic {
     return id;
   }
 
+  /** While no upload can be initiated, one is completed that was sent before. */
   async #sendInParts(): Promise<void> {
-    const path = `${ASYNCH_PATHS.initiate}?${this.#query}&part_count=1`;
-    const { status, body } = await this.#call('initiate', path, { method: 'POST' });
-    if (status !== 200) return;
-    const { request_id, upload_id, presigned_urls } = body as unknown as InitiateResult;
-    const sent = await fetch(presigned_urls[0]?.url ?? '', { method: 'PUT', body: RECORDING }).catch(() => null);
-    // Without S3 the caller cannot send the part, and completes all the same, so that it is seen what the server answers.
-    const parts = [{ PartNumber: 1, ETag: sent?.headers.get('etag') ?? 'none' }];
+    const upload = (await this.#send()) ?? this.#sent.shift();
+    if (upload === undefined) return;
     const at = performance.now();
-    const completed = await this.#call('complete', ASYNCH_PATHS.complete, {
+    const { status } = await this.#call('complete', ASYNCH_PATHS.complete, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ request_id, upload_id, parts }),
+      body: JSON.stringify(upload),
     });
-    if (completed.status === 200) this.acknowledged.add(request_id);
-    else this.refused.set(request_id, at);
+    if (status === 200) this.acknowledged.add(upload.request_id);
+    else this.refused.set(upload.request_id, at);
+  }
+
+  async #send(): Promise<CompleteBody | undefined> {
+    const path = `${ASYNCH_PATHS.initiate}?${this.#query}&part_count=1`;
+    const { status, body } = await this.#call('initiate', path, { method: 'POST' });
+    if (status !== 200) return undefined;
+    const { request_id, upload_id, presigned_urls } = body as unknown as InitiateResult;
+    const sent = await fetch(presigned_urls[0]?.url ?? '', { method: 'PUT', body: RECORDING }).catch(() => null);
+    // Without S3 the part cannot be sent. It is completed all the same, so that it is seen what the server answers.
+    return { request_id, upload_id, parts: [{ PartNumber: 1, ETag: sent?.headers.get('etag') ?? 'none' }] };
   }
 
   async #call(kind: Kind, path: string, init: RequestInit = {}, base: string = PATHS.asynch) {
