@@ -52,8 +52,14 @@ async function tryOutage(
   outages.push({ what, needs, from, to });
   console.log(`\n${what} for ${seconds(to - broken)}`);
   console.log(describeCalls(during));
-  console.log(`  UndertoneStoreDown ${store} fires after ${seconds(firedAt - broken)} (${SPEED} times as fast)`);
-  for (const kind of needs) assert.ok(during.some((call) => call.kind === kind && call.status === 503), kind);
+  console.log(
+    `  UndertoneStoreDown ${store} fires after ${seconds(firedAt - broken)} (${SPEED} times as fast)`,
+  );
+  for (const kind of needs)
+    assert.ok(
+      during.some((call) => call.kind === kind && call.status === 503),
+      kind,
+    );
   const later = traffic.calls.length;
   await sleep(RECOVERED_WITHIN_MS);
   const failures = traffic.calls.slice(later).filter(({ status }) => status >= 400 || status === 0);
@@ -161,10 +167,13 @@ try {
   assert.deepEqual(new Set(prometheus.firing(SPEED)), new Set(['UndertoneRecordingsFail']));
 
   await tryStores();
-  for (const alert of ['UndertoneStoreSlow', 'UndertoneUnavailable']) assert.ok(prometheus.fired.has(alert), alert);
+  for (const alert of ['UndertoneStoreSlow', 'UndertoneUnavailable'])
+    assert.ok(prometheus.fired.has(alert), alert);
   await checkRefused();
 
-  console.log(`\nBoth workers are killed, and a third API process gets hardly any CPU time (${FAST} times as fast)`);
+  console.log(
+    `\nBoth workers are killed, and a third API process gets hardly any CPU time (${FAST} times as fast)`,
+  );
   await Promise.all(workers.map((worker) => worker.end('SIGKILL')));
   const third = await cluster.startApi();
   await prometheus.scrape([...processes, third].map(({ url }) => url));
@@ -187,7 +196,9 @@ try {
   await prometheus.scrape([]);
   await fires('UndertoneAbsent');
 
-  const [real, tested] = [true, false].map((is) => ALERT_NAMES.filter((name) => prometheus.fired.has(name) === is));
+  const [real, tested] = [true, false].map((is) =>
+    ALERT_NAMES.filter((name) => prometheus.fired.has(name) === is),
+  );
   console.log(`\nFired by a fault: ${real?.join(', ')}.\nOnly in promtool's tests: ${tested?.join(', ')}.`);
 } finally {
   await traffic.stop();

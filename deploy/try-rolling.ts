@@ -24,7 +24,9 @@ try {
   const load = new SdkLoad(cluster.proxy.url, cluster.key);
   load.start();
   await sleep(3_000);
-  console.log(`\nRolling restart (drain ${drainSeconds} s, finish ${SHIPPED.env['SERVICE_FINISH_SECONDS']} s)`);
+  console.log(
+    `\nRolling restart (drain ${drainSeconds} s, finish ${SHIPPED.env['SERVICE_FINISH_SECONDS']} s)`,
+  );
 
   // As Kubernetes does it: a new process first; when it is ready, the old one gets SIGTERM.
   for (const [i, old] of apis.entries()) {
@@ -41,7 +43,9 @@ try {
   await sleep(2_000);
   await load.stop();
 
-  console.log(`  ${JSON.stringify(load.done)}; streams by reconnects: ${JSON.stringify(Object.fromEntries(load.reconnects))}`);
+  console.log(
+    `  ${JSON.stringify(load.done)}; streams by reconnects: ${JSON.stringify(Object.fromEntries(load.reconnects))}`,
+  );
   const stats = await cluster.proxy.stats();
   for (const [name, { connectionErrors, responseErrors, answered5xx }] of stats) {
     console.log(

@@ -10,7 +10,10 @@ import type { Cluster } from './cluster.ts';
  * One recording through the logs of all processes: uploaded to the API, processed by a worker whose webhook is refused, and
  * announced by another worker after the first one has stopped. Returns that second worker.
  */
-export async function followRecording(cluster: Cluster, apis: readonly ServerProcess[]): Promise<ServerProcess> {
+export async function followRecording(
+  cluster: Cluster,
+  apis: readonly ServerProcess[],
+): Promise<ServerProcess> {
   const receiver = await Receiver.start((_, attempt) => (attempt === 1 ? 503 : 204));
   const client = new EmotionClient({ apiKey: cluster.key, baseUrl: cluster.proxy.url, showProgress: false });
   const first = await cluster.startWorker();
@@ -28,7 +31,9 @@ export async function followRecording(cluster: Cluster, apis: readonly ServerPro
   const inOrder = lines.toSorted((a, b) => a.time.localeCompare(b.time)) as Record<string, unknown>[];
   console.log(`\nRecording ${id} in the logs, by time:`);
   for (const { name, time, msg, route, request_id } of inOrder) {
-    console.log(`  ${time} ${name}: ${msg === 'answered' ? `answered ${route}` : msg} (request_id ${request_id})`);
+    console.log(
+      `  ${time} ${name}: ${msg === 'answered' ? `answered ${route}` : msg} (request_id ${request_id})`,
+    );
   }
   const created = inOrder[0];
   assert.deepEqual([created?.['role'], created?.['msg']], ['api', 'answered']);
@@ -42,7 +47,8 @@ export async function followRecording(cluster: Cluster, apis: readonly ServerPro
     ],
   );
   for (const { role, request_id } of inOrder) {
-    if (role === 'worker') assert.equal(request_id, created?.['request_id'], 'the call that created the recording');
+    if (role === 'worker')
+      assert.equal(request_id, created?.['request_id'], 'the call that created the recording');
   }
   return second;
 }

@@ -62,7 +62,9 @@ ${ports.map((one, i) => `  server ${serverName(i)} 127.0.0.1:${one} ${check}`).j
 `,
     );
     const { HAPROXY_PROGRAM = 'haproxy' } = process.env;
-    const child = spawn(HAPROXY_PROGRAM, ['-db', '-q', '-f', config], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(HAPROXY_PROGRAM, ['-db', '-q', '-f', config], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
     return new Haproxy(`http://127.0.0.1:${port}`, `http://127.0.0.1:${statsPort}/stats;csv`, child);
   }
 

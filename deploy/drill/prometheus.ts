@@ -23,8 +23,8 @@ const RULES = readFileSync(join(ROOT, 'deploy/prometheus/undertone.rules.yml'), 
 const SCRAPE_SECONDS = 15;
 const WATCH_MS = 200;
 
-export const ALERT_NAMES: readonly string[] = (parse(RULES).groups as { rules: Rule[] }[]).flatMap(({ rules }) =>
-  rules.map(({ alert }) => alert),
+export const ALERT_NAMES: readonly string[] = (parse(RULES).groups as { rules: Rule[] }[]).flatMap(
+  ({ rules }) => rules.map(({ alert }) => alert),
 );
 
 /**
@@ -95,7 +95,9 @@ export class Prometheus {
       const at = this.#firing.get(`${speed} ${alert} ${subject}`);
       if (at !== undefined) return at;
       if (performance.now() > deadline) {
-        throw new Error(`${alert} ${subject} does not fire after ${withinMs / 1000} s; ${this.firing(speed)} do`);
+        throw new Error(
+          `${alert} ${subject} does not fire after ${withinMs / 1000} s; ${this.firing(speed)} do`,
+        );
       }
       await sleep(WATCH_MS);
     }
@@ -120,7 +122,9 @@ export class Prometheus {
   }
 
   async #alerts(): Promise<Alert[]> {
-    const { data } = (await (await fetch(`${this.#url}/api/v1/alerts`)).json()) as { data: { alerts: Alert[] } };
+    const { data } = (await (await fetch(`${this.#url}/api/v1/alerts`)).json()) as {
+      data: { alerts: Alert[] };
+    };
     return data.alerts;
   }
 }
@@ -132,16 +136,18 @@ function nameOf({ speed, alertname, store, route }: Alert['labels']): string {
 /** The rules with every time divided: `for`, the intervals of the groups, and the ranges in the expressions. */
 function quicken(rules: string, speed: number): string {
   const shorter = (duration: string) => seconds(secondsOf(duration) / speed);
-  const groups = (parse(rules).groups as { name: string; interval: string; rules: Rule[] }[]).map((group) => ({
-    name: group.name,
-    interval: shorter(group.interval),
-    rules: group.rules.map((rule) => ({
-      ...rule,
-      expr: rule.expr.replace(/\[(\w+)\]/g, (_, range: string) => `[${shorter(range)}]`),
-      ...(rule.for !== undefined && { for: shorter(rule.for) }),
-      labels: { ...rule.labels, speed: String(speed) },
-    })),
-  }));
+  const groups = (parse(rules).groups as { name: string; interval: string; rules: Rule[] }[]).map(
+    (group) => ({
+      name: group.name,
+      interval: shorter(group.interval),
+      rules: group.rules.map((rule) => ({
+        ...rule,
+        expr: rule.expr.replace(/\[(\w+)\]/g, (_, range: string) => `[${shorter(range)}]`),
+        ...(rule.for !== undefined && { for: shorter(rule.for) }),
+        labels: { ...rule.labels, speed: String(speed) },
+      })),
+    }),
+  );
   return stringify({ groups });
 }
 

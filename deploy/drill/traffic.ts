@@ -66,7 +66,8 @@ export class Traffic {
 
   /** Sends uploads that are to be completed during the next outage of the database. */
   async sendAhead(count: number): Promise<void> {
-    for (let i = 0; i < count; i++) this.#sent.push((await this.#send()) ?? assert.fail('an upload was refused'));
+    for (let i = 0; i < count; i++)
+      this.#sent.push((await this.#send()) ?? assert.fail('an upload was refused'));
   }
 
   /** Stops and waits for all answers. */
@@ -138,7 +139,9 @@ export class Traffic {
     const { status, body } = await this.#call('initiate', path, { method: 'POST' });
     if (status !== 200) return undefined;
     const { request_id, upload_id, presigned_urls } = body as unknown as InitiateResult;
-    const sent = await fetch(presigned_urls[0]?.url ?? '', { method: 'PUT', body: RECORDING }).catch(() => null);
+    const sent = await fetch(presigned_urls[0]?.url ?? '', { method: 'PUT', body: RECORDING }).catch(
+      () => null,
+    );
     // Without S3 the part cannot be sent. It is completed all the same, so that it is seen what the server answers.
     return { request_id, upload_id, parts: [{ PartNumber: 1, ETag: sent?.headers.get('etag') ?? 'none' }] };
   }
