@@ -10,7 +10,7 @@ import { SdkLoad } from './drill/sdk-load.ts';
 
 const drainSeconds = Number(SHIPPED.env['SERVICE_DRAIN_SECONDS']);
 /** Longer than the drain and the 5 s that requests have by default. */
-const SLOW_UPLOAD_SECONDS = drainSeconds + 12;
+const SLOW_UPLOAD_SECONDS = drainSeconds + 8;
 /** Haproxy gives each process in turn one of them. */
 const SLOW_UPLOADS = 4;
 
@@ -36,12 +36,17 @@ try {
     await sleep(500);
     await stopped(`API process ${i + 1}`, old);
   }
+  let requeued = 0;
   for (const [i, old] of workers.entries()) {
     await cluster.startWorker();
+    // Each of the three workers takes one or two.
+    const ids = await Promise.all(Array.from({ length: 4 }, () => load.sendLong()));
     await stopped(`worker ${i + 1}`, old);
+    const lines = ids.flatMap((id) => old.linesAbout(id));
+    requeued += lines.filter(({ msg }) => String(msg).startsWith('recording requeued')).length;
   }
-  await sleep(2_000);
   await load.stop();
+  console.log(`  ${requeued} recordings in progress were passed on to another worker`);
 
   console.log(
     `  ${JSON.stringify(load.done)}; streams by reconnects: ${JSON.stringify(Object.fromEntries(load.reconnects))}`,
@@ -53,7 +58,9 @@ try {
     );
   }
   assert.deepEqual(load.problems, []);
+  assert.ok((load.reconnects.get(1) ?? 0) > 0, 'no stream was open when its process stopped');
   for (const [work, count] of Object.entries(load.done)) assert.ok(count > 0, work);
+  assert.ok(requeued > 0, 'no recording was in progress when its worker stopped');
   console.log('No caller saw an error.');
 } finally {
   await cluster.stop();

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '@undertone/testing/paths';
@@ -77,8 +77,10 @@ export class Prometheus {
     this.#child = child;
   }
 
-  async scrape(urls: readonly string[]): Promise<void> {
-    await writeFile(this.#targets, JSON.stringify([{ targets: urls.map((url) => new URL(url).host) }]));
+  async scrape(processes: readonly { readonly url: string }[]): Promise<void> {
+    const next = `${this.#targets}.next`;
+    await writeFile(next, JSON.stringify([{ targets: processes.map(({ url }) => new URL(url).host) }]));
+    await rename(next, this.#targets);
   }
 
   /** Alerts that fire now, as `name subject`. */

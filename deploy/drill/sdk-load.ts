@@ -15,11 +15,14 @@ const MIB = 1024 ** 2;
 const IN_PARTS_SECONDS = 40;
 const ONE_CALL_SECONDS = 10;
 const STEP_SECONDS = 5;
-const STREAM = { seconds: 8, sampleRate: 16_000, pieceMs: 100 };
+/** Long enough for some to be open at the end of a drain. */
+const STREAM = { seconds: 20, sampleRate: 16_000, pieceMs: 100 };
 const EVERY_MS = { shorts: 500, uploadsInParts: 4_000, uploadsInOneCall: 2_000, streams: 1_000 };
 const SLOW_PIECES = 60;
+/** Takes seconds: it is being processed when its worker stops. */
+const LONG_SECONDS = 300;
 
-type Work = 'shorts' | 'uploadsInParts' | 'uploadsInOneCall' | 'slowUploads' | 'streams';
+type Work = 'shorts' | 'uploadsInParts' | 'uploadsInOneCall' | 'slowUploads' | 'longRecordings' | 'streams';
 
 /** Callers who use the SDK, without retries: whatever fails is seen. Only a lost stream reconnects. */
 export class SdkLoad {
@@ -28,6 +31,7 @@ export class SdkLoad {
     uploadsInParts: 0,
     uploadsInOneCall: 0,
     slowUploads: 0,
+    longRecordings: 0,
     streams: 0,
   };
   /** All errors and warnings that a caller saw. */
@@ -70,7 +74,7 @@ export class SdkLoad {
     this.#every('uploadsInOneCall', async () =>
       this.#untilCompleted(await asynch.submit(inOneCall, { maxRetries: 0 }), ONE_CALL_SECONDS),
     );
-    this.#every('streams', () => this.#stream(inOneCall));
+    this.#every('streams', () => this.#stream(inParts));
   }
 
   /** Ends what was begun, and waits for all results. */
@@ -102,6 +106,15 @@ export class SdkLoad {
     });
   }
 
+  /** Begins a long recording, and resolves with its id when a worker has it. */
+  async sendLong(): Promise<string> {
+    const { asynch } = this.#client;
+    const id = await asynch.upload(talkWav(LONG_SECONDS), { maxRetries: 0 });
+    this.#run('longRecordings', () => this.#untilCompleted(id, LONG_SECONDS));
+    while ((await asynch.status(id)).status === 'queued') await sleep(20);
+    return id;
+  }
+
   async #untilCompleted(id: string, seconds: number): Promise<void> {
     const { emotions } = await this.#client.asynch.wait(id, { interval: 1_000 });
     assert.equal(emotions.length, seconds / STEP_SECONDS);
@@ -131,7 +144,7 @@ export class SdkLoad {
     assert.ok(reconnects <= 1, `a stream reconnected ${reconnects} times`);
   }
 
-  #every(work: Exclude<Work, 'slowUploads'>, once: () => Promise<void>): void {
+  #every(work: keyof typeof EVERY_MS, once: () => Promise<void>): void {
     this.#timers.push(setInterval(() => this.#run(work, once), EVERY_MS[work]));
   }
 

@@ -64,6 +64,8 @@ export class S3Server {
       ...['-s3.port.iceberg=0', '-s3.port.lance=0', `-s3.config=${config}`, `-dir=${join(folder, 'data')}`],
       ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=500'],
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
+      // A server that starts again would wait for other masters.
+      '-master.electionTimeout=1s',
     ];
     const endpoint = `http://127.0.0.1:${ports[names.indexOf('s3.port')]}`;
     const server = new S3Server(endpoint, { folder, flags });
