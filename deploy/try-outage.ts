@@ -160,7 +160,7 @@ try {
   console.log('\nDamaged recordings, then an ordinary time');
   // A counter is seen to grow only once it has been scraped.
   for (const count of [4, 30]) {
-    await Promise.all(Array.from({ length: count }, () => traffic.sendDamaged()));
+    await traffic.sendDamaged(count);
     await sleep(SCRAPED_WITHIN_MS);
   }
   await fires('UndertoneRecordingsFail');

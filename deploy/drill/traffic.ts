@@ -86,12 +86,13 @@ export class Traffic {
     }
   }
 
-  /** A file that no decoder can read; nobody waits for it. */
-  async sendDamaged(): Promise<void> {
-    await this.#call('one call', `${ASYNCH_PATHS.requests}?file_name=damaged.mp3`, {
-      method: 'POST',
-      body: Buffer.alloc(20_000, 'this is not a recording '),
-    });
+  /** Files that no decoder can read, one after the other. */
+  async sendDamaged(count: number): Promise<void> {
+    const init = { method: 'POST', body: Buffer.alloc(20_000, 'this is not a recording ') };
+    for (let sent = 0; sent < count; sent++) {
+      const { status } = await this.#call('one call', `${ASYNCH_PATHS.requests}?file_name=damaged.mp3`, init);
+      assert.equal(status, 202);
+    }
   }
 
   #every(ms: number, work: () => Promise<unknown>): void {
