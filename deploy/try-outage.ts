@@ -180,10 +180,11 @@ try {
   await Promise.all(workers.map((worker) => worker.end('SIGKILL')));
   const [starved, stopping] = await Promise.all([cluster.startApi(), cluster.startApi()]);
   await prometheus.scrape([...processes, starved, stopping]);
-  const release = starve(starved.pid);
+  const release = starve(starved);
+  for (const alert of ['UndertoneDown', 'UndertoneNoWorker']) await fires(alert);
   const stopped = stopping.end('SIGTERM');
-  for (const alert of ['Down', 'NoWorker', 'NotReady', 'EventLoopSlow', 'QueueStands'])
-    await fires(`Undertone${alert}`);
+  for (const alert of ['UndertoneNotReady', 'UndertoneEventLoopSlow', 'UndertoneQueueStands'])
+    await fires(alert);
   release();
   await stopped;
   await traffic.stop();

@@ -1,16 +1,17 @@
+import type { ServerProcess } from '@undertone/testing/server-process';
+
 const PERIOD_MS = 250;
 const STOPPED_MS = 200;
 
 /** Lets a process run for a fifth of the time, until the returned function is called. */
-export function starve(pid: number): () => void {
-  let over = false;
+export function starve(victim: ServerProcess): () => void {
+  const signal = (name: NodeJS.Signals) => victim.isAlive && process.kill(victim.pid, name);
   const timer = setInterval(() => {
-    process.kill(pid, 'SIGSTOP');
-    setTimeout(() => !over && process.kill(pid, 'SIGCONT'), STOPPED_MS);
+    signal('SIGSTOP');
+    setTimeout(() => signal('SIGCONT'), STOPPED_MS);
   }, PERIOD_MS);
   return () => {
-    over = true;
     clearInterval(timer);
-    process.kill(pid, 'SIGCONT');
+    signal('SIGCONT');
   };
 }
