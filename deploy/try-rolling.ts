@@ -49,7 +49,7 @@ try {
   console.log(`  ${requeued} recordings in progress were passed on to another worker`);
 
   console.log(
-    `  ${JSON.stringify(load.done)}; streams by reconnects: ${JSON.stringify(Object.fromEntries(load.reconnects))}`,
+    `  ${JSON.stringify(load.done)}; streams by reconnects: ${JSON.stringify(Object.fromEntries(load.reconnects))}; retries of streams: ${load.retriedStreams}`,
   );
   const stats = await cluster.proxy.stats();
   for (const [name, { connectionErrors, responseErrors, answered5xx }] of stats) {

@@ -24,7 +24,7 @@ const LONG_SECONDS = 300;
 
 type Work = 'shorts' | 'uploadsInParts' | 'uploadsInOneCall' | 'slowUploads' | 'longRecordings' | 'streams';
 
-/** Callers who use the SDK, without retries: whatever fails is seen. Only a lost stream reconnects. */
+/** Callers who use the SDK, without retries but for streams: whatever fails is seen. */
 export class SdkLoad {
   readonly done: Record<Work, number> = {
     shorts: 0,
@@ -38,27 +38,36 @@ export class SdkLoad {
   readonly problems: string[] = [];
   /** How many streams reconnected how often. */
   readonly reconnects = new Map<number, number>();
+  /** Streams that were refused and connected at another try. */
+  retriedStreams = 0;
   readonly #url: string;
   readonly #key: string;
   readonly #client: EmotionClient;
+  readonly #streaming: EmotionClient;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<void>>();
 
   constructor(url: string, key: string) {
     this.#url = url;
     this.#key = key;
-    const note = (message: string) => {
-      if (!/stream/.test(message)) this.problems.push(message);
-    };
-    this.#client = new EmotionClient({
+    const options = (note: (message: string) => void) => ({
       apiKey: key,
       baseUrl: url,
       partSize: MIB,
-      retryAttempts: 0,
       showProgress: false,
-      logLevel: 'warn',
+      logLevel: 'warn' as const,
       logger: { debug: note, info: note, warn: note, error: note },
     });
+    this.#client = new EmotionClient({
+      ...options((message) => this.problems.push(message)),
+      retryAttempts: 0,
+    });
+    // A process under load may refuse a stream, restart or not; the SDK tries again.
+    this.#streaming = new EmotionClient(
+      options((message) => {
+        if (/ Retry \d/.test(message)) this.retriedStreams++;
+      }),
+    );
   }
 
   start(): void {
@@ -124,7 +133,7 @@ export class SdkLoad {
   async #stream(wav: Buffer): Promise<void> {
     const { seconds, sampleRate, pieceMs } = STREAM;
     let reconnects = 0;
-    const stream = this.#client.stream({ sampleRate, onReconnect: () => reconnects++ });
+    const stream = this.#streaming.stream({ sampleRate, onReconnect: () => reconnects++ });
     let predictions = 0;
     const reading = (async () => {
       for await (const _ of stream) predictions++;
