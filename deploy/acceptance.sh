@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
-parts=${PARTS:-image,compose,proxy,pgbouncer,kubernetes,systemd,alerts}
+parts=${PARTS:-image,compose,proxy,pgbouncer,outage,rolling,kubernetes,systemd,alerts}
 work=${KEEP:-$(mktemp --directory /var/tmp/undertone-deploy-XXXXXX)}
 [ -n "${KEEP:-}" ] || trap 'rm -rf --one-file-system "$work"' EXIT
 
@@ -23,6 +23,12 @@ needs() {
   [ ${#missing[@]} -eq 0 ] && return
   echo "Installing with apt-get: ${missing[*]}"
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Unpacks Debian's package into a folder of its name, because installing it would start a server.
+unpack() {
+  (cd "$work" && { apt-get download -qq "$1" 2>/dev/null || { apt-get update -qq && apt-get download -qq "$1"; }; } &&
+    dpkg --extract "$1"_*.deb "$1")
 }
 
 base_image() {
@@ -59,22 +65,33 @@ compose() {
     mount --bind "$WORK/hosts" /etc/hosts && exec node deploy/try-compose.ts'
 }
 
-# Unpacks Debian's package, because installing it would start a server.
 proxy() {
   needs iproute2 curl openssl
-  (cd "$work" && { apt-get download -qq nginx 2>/dev/null || { apt-get update -qq && apt-get download -qq nginx; }; } &&
-    dpkg --extract nginx_*.deb nginx)
+  unpack nginx
   WORK=$work isolated bash -c 'printf "127.0.0.1 localhost voice.example.org\n" >"$WORK/hosts" &&
     mount --bind "$WORK/hosts" /etc/hosts && NGINX_PROGRAM=$WORK/nginx/usr/sbin/nginx exec node deploy/try-proxy.ts'
 }
 
 pgbouncer() {
   needs postgresql libc-ares2 libevent-2.1-7
-  (cd "$work" && { apt-get download -qq pgbouncer 2>/dev/null || { apt-get update -qq && apt-get download -qq pgbouncer; }; } &&
-    dpkg --extract pgbouncer_*.deb pgbouncer)
+  unpack pgbouncer
   # Readable for the user of PostgreSQL, which runs it.
   chmod a+rx "$work"
   PGBOUNCER_PROGRAM=$work/pgbouncer/usr/sbin/pgbouncer node deploy/try-pgbouncer.ts
+}
+
+outage() {
+  needs iproute2 postgresql liblua5.3-0 libopentracing-c-wrapper0
+  unpack haproxy
+  unpack prometheus
+  HAPROXY_PROGRAM=$work/haproxy/usr/sbin/haproxy PROMETHEUS_PROGRAM=$work/prometheus/usr/bin/prometheus \
+    isolated node deploy/try-outage.ts
+}
+
+rolling() {
+  needs iproute2 postgresql liblua5.3-0 libopentracing-c-wrapper0
+  unpack haproxy
+  HAPROXY_PROGRAM=$work/haproxy/usr/sbin/haproxy isolated node deploy/try-rolling.ts
 }
 
 kubernetes() {
@@ -97,9 +114,8 @@ systemd() {
   return 0
 }
 
-# Unpacked like nginx.
 alerts() {
-  (cd "$work" && apt-get download -qq prometheus 2>/dev/null && dpkg --extract prometheus_*.deb prometheus)
+  unpack prometheus
   promtool=$work/prometheus/usr/bin/promtool
   "$promtool" check rules deploy/prometheus/undertone.rules.yml
   "$promtool" check config --syntax-only deploy/prometheus/scrape.yml

@@ -6,7 +6,8 @@ import { banner, writeFirstKey } from './first-start.ts';
 import { type LogLevel, readSettings, type Settings, unknownVariables } from './settings.ts';
 import { type RunningServer, startServer } from './start-server.ts';
 
-const STOP_TIMEOUT_MS = 14_000;
+/** For requeueing recordings and closing stores, beside the time that the settings give to requests. */
+const STOP_TIMEOUT_MS = 9_000;
 /** `make` passes a signal on that the process group already got: two signals this close together are one. */
 const SAME_SIGNAL_MS = 300;
 
@@ -23,7 +24,8 @@ export async function main(env: NodeJS.ProcessEnv = process.env): Promise<void> 
       return;
     }
     stoppedAt = performance.now();
-    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS + settings.drainSeconds * 1000).unref();
+    const requestsMs = (settings.drainSeconds + settings.finishSeconds) * 1000;
+    setTimeout(() => process.exit(1), requestsMs + STOP_TIMEOUT_MS).unref();
     server.stop().then(
       () => process.exit(0),
       (error) => {

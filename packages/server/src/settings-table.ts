@@ -227,6 +227,12 @@ export const SETTINGS = {
     'Seconds to keep answering after a stop signal, with /readyz at 503, so that load balancers stop sending traffic first',
     integer(0, 600),
   ),
+  finishSeconds: setting(
+    'SERVICE_FINISH_SECONDS',
+    '5',
+    'Seconds that requests in flight have to finish after that, such as a long recording in one call; the server stops as soon as none is left',
+    integer(0, 3_600),
+  ),
 };
 
 export type Settings = { [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['parse']> };

@@ -25,9 +25,6 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** In-flight requests get this long to finish at shutdown. */
-const CLOSE_TIMEOUT_MS = 5_000;
-
 /** Running work gets this long to be requeued at shutdown. */
 const STOP_WORK_MS = 7_000;
 
@@ -123,7 +120,7 @@ async function openServer(settings: Settings, logger: Logger, opened: CloseStack
       logger.info('stopping; finishing in-flight requests');
       await sleep(settings.drainSeconds * 1000);
       const closed = app.close();
-      const force = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+      const force = setTimeout(() => app.server.closeAllConnections(), settings.finishSeconds * 1000);
       const stopped = Promise.all([worker.stop(), webhooks.stop(), sweep.stop()]);
       // A call that moves much data may wait longer for a store that hangs. Undone, it is done again after the next start.
       await Promise.race([stopped, sleep(STOP_WORK_MS, undefined, { ref: false })]);

@@ -171,7 +171,7 @@ describe('while the data folder’s disk is full', () => {
 });
 
 describe('while the key store is unavailable', () => {
-  const answers: { now: KeyLookup | Error } = {
+  const answers: { now: KeyLookup | Error | Promise<never> } = {
     now: { state: 'active', id: 'k1', name: 'laptop', owner: 'k1', limits: {} },
   };
   const lookUp = async () => {
@@ -199,7 +199,21 @@ describe('while the key store is unavailable', () => {
     assert.equal((await authenticator.authenticate('known'))?.id, 'k1');
     await assert.rejects(authenticator.authenticate('new'), StoreUnavailableError);
     await authenticator.recordLastUsed();
+
+    const hanging = Promise.withResolvers<never>();
+    answers.now = hanging.promise;
+    clock.ms += 2_000;
+    assert.equal(
+      (await authenticator.authenticate('known'))?.id,
+      'k1',
+      'nobody waits for a store that hangs',
+    );
+    hanging.reject(new StoreUnavailableError('its database answers too slowly'));
+
     answers.now = { state: 'revoked' };
+    clock.ms += 2_000;
+    await authenticator.authenticate('known');
+    await sleep(1);
     assert.equal(
       await authenticator.authenticate('known'),
       null,

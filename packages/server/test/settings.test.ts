@@ -54,6 +54,7 @@ test('without any variable the defaults apply', () => {
     secret: '',
     logLevel: 'info',
     drainSeconds: 0,
+    finishSeconds: 5,
   });
 });
 

@@ -26,9 +26,10 @@ const SHARED = 'UNDERTONE_TEST_S3';
 export class S3Server {
   readonly endpoint: string;
   /** Undefined for a shared server, which another process owns. */
-  readonly #own: { readonly folder: string; readonly child: ChildProcess } | undefined;
+  readonly #own: { readonly folder: string; readonly flags: readonly string[] } | undefined;
+  #child: ChildProcess | undefined;
 
-  private constructor(endpoint: string, own?: { folder: string; child: ChildProcess }) {
+  private constructor(endpoint: string, own?: { folder: string; flags: string[] }) {
     this.endpoint = endpoint;
     this.#own = own;
   }
@@ -63,7 +64,19 @@ export class S3Server {
       ...['-s3.port.iceberg=0', '-s3.port.lance=0', `-s3.config=${config}`, `-dir=${join(folder, 'data')}`],
       ...['-s3', '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-master.volumeSizeLimitMB=64', '-volume.max=500'],
       ...['-master.telemetry=false', '-s3.autoCreateBucket=false'],
+      // A server that starts again would wait for other masters.
+      '-master.electionTimeout=1s',
     ];
+    const endpoint = `http://127.0.0.1:${ports[names.indexOf('s3.port')]}`;
+    const server = new S3Server(endpoint, { folder, flags });
+    process.once('exit', server.#removeAtExit);
+    await server.startServer();
+    return server;
+  }
+
+  async startServer(): Promise<void> {
+    if (this.#own === undefined) throw new Error('this server is not ours');
+    const { folder, flags } = this.#own;
     const weed = existsSync(WEED) ? WEED : 'weed';
     const [command, args] = dieWithParent(weed, ['-logtostderr=true', 'server', ...flags]);
     const child = spawn(command, args, {
@@ -72,6 +85,7 @@ export class S3Server {
       env: { ...process.env, TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    this.#child = child;
     let log = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       log = (log + text).slice(-4_000);
@@ -79,16 +93,22 @@ export class S3Server {
     child.on('error', (error) => {
       log += error.message;
     });
-    const server = new S3Server(`http://127.0.0.1:${ports[names.indexOf('s3.port')]}`, { folder, child });
-    process.once('exit', server.#removeAtExit);
-    for (;;) {
-      if (await server.#answers()) return server;
+    while (!(await this.#answers())) {
       if (child.exitCode !== null || child.pid === undefined) {
         const hint = 'Install it with: pip install --requirement packages/testing/requirements.txt';
         throw new Error(`S3 did not start: ${log}\n${hint}`);
       }
       await sleep(50);
     }
+  }
+
+  /** It is gone at once: connections are refused. What it has stored stays. */
+  async stopServer(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL'); // a graceful stop is slow
+    await exit;
   }
 
   /** Creates an empty bucket and returns its name. */
@@ -116,20 +136,15 @@ export class S3Server {
 
   /** In case a test fails before it calls `remove`. */
   readonly #removeAtExit = () => {
-    this.#own?.child.kill('SIGKILL');
+    this.#child?.kill('SIGKILL');
     if (this.#own) rmSync(this.#own.folder, { recursive: true, force: true });
   };
 
   async remove(): Promise<void> {
     if (this.#own === undefined) return; // shared
-    const { folder, child } = this.#own;
     process.off('exit', this.#removeAtExit);
-    if (child.exitCode === null) {
-      const exit = once(child, 'exit');
-      child.kill('SIGKILL'); // a graceful stop is slow
-      await exit;
-    }
-    await rm(folder, { recursive: true, force: true });
+    await this.stopServer();
+    await rm(this.#own.folder, { recursive: true, force: true });
   }
 
   async #answers(): Promise<boolean> {

@@ -28,6 +28,7 @@ export class ServerProcess {
     this.dataDir = dataDir;
     this.#env = env;
     this.#ownsDataDir = ownsDataDir;
+    if (env['SERVICE_PORT'] !== undefined) this.#port = Number(env['SERVICE_PORT']);
   }
 
   get url(): string {

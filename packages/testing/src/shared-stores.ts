@@ -4,10 +4,10 @@ import { S3_CREDENTIALS, S3Server } from './s3-server.ts';
 /** A PostgreSQL and an S3 of our own, removed by `stop`. */
 export class SharedStores {
   readonly cluster: PostgresCluster;
+  readonly s3: S3Server;
   readonly databaseUrl: string;
   /** The settings that every process of the service needs. */
   readonly env: Readonly<Record<string, string>>;
-  readonly #s3: S3Server;
 
   static async start(): Promise<SharedStores> {
     Object.assign(process.env, S3_CREDENTIALS);
@@ -17,7 +17,7 @@ export class SharedStores {
 
   private constructor(cluster: PostgresCluster, s3: S3Server, databaseUrl: string, bucket: string) {
     this.cluster = cluster;
-    this.#s3 = s3;
+    this.s3 = s3;
     this.databaseUrl = databaseUrl;
     this.env = {
       SERVICE_DATABASE_URL: databaseUrl,
@@ -27,7 +27,7 @@ export class SharedStores {
   }
 
   async stop(): Promise<void> {
-    await this.#s3.remove();
+    await this.s3.remove();
     await this.cluster.remove();
   }
 }

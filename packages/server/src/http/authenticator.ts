@@ -18,6 +18,8 @@ interface AuthenticatorOptions {
 interface CachedLookup {
   readonly caller: Caller | null;
   readonly lookedUpAt: number;
+  /** The store did not answer the last lookup: nobody waits for the next one. */
+  readonly unanswered?: boolean;
 }
 
 /** How long a lookup is cached. A revoked key is refused after this. */
@@ -27,8 +29,8 @@ const RECORD_USES_EVERY_MS = 60_000;
 const MAX_CACHED = 10_000;
 
 /**
- * Finds the caller of a key. Lookups are cached: for a second, and for as long as the store is unavailable. Last-used
- * times are written in the background.
+ * Finds the caller of a key. Lookups are cached: for a second, and for as long as the store is unavailable. Meanwhile one is
+ * tried every second without keeping anybody waiting. Last-used times are written in the background.
  */
 export class Authenticator {
   readonly #keys: KeyStore;
@@ -83,17 +85,26 @@ export class Authenticator {
     const cached = this.#cache.get(name);
     if (cached !== undefined && this.#monotonicMs() - cached.lookedUpAt < FRESH_MS)
       return this.#used(cached.caller);
-    let caller: Caller | null;
-    try {
-      caller = await lookUp();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || !cached?.caller) throw error;
-      return this.#used(cached.caller);
-    }
-    this.#cache.delete(name); // moves it to the end of the map: the first entry is the oldest
-    this.#cache.set(name, { caller, lookedUpAt: this.#monotonicMs() });
-    if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value ?? name);
+    const looking = lookUp().then((caller) => this.#remember(name, { caller }));
+    if (!cached?.caller) return this.#used(await looking);
+    const { caller } = cached;
+    const known = looking.catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      // Another lookup may have been answered meanwhile.
+      const latest = this.#cache.get(name) ?? cached;
+      return latest === cached ? this.#remember(name, { caller, unanswered: true }) : latest.caller;
+    });
+    if (!cached.unanswered) return this.#used(await known);
+    this.#remember(name, { caller, unanswered: true });
+    known.catch((err: unknown) => this.#logger.error({ err }, 'a key could not be looked up'));
     return this.#used(caller);
+  }
+
+  #remember(name: string, lookup: Omit<CachedLookup, 'lookedUpAt'>): Caller | null {
+    this.#cache.delete(name); // moves it to the end of the map: the first entry is the oldest
+    this.#cache.set(name, { ...lookup, lookedUpAt: this.#monotonicMs() });
+    if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value ?? name);
+    return lookup.caller;
   }
 
   /** If the store is unavailable, the next run writes them. */

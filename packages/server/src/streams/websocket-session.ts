@@ -45,6 +45,7 @@ export class WebSocketSession extends StreamSession {
   readonly #windows: StreamWindows;
   readonly #unread: UnreadBytes;
   #idle: NodeJS.Timeout | undefined;
+  #finishing = false;
 
   /** `tcp`: the connection under the socket. */
   constructor(socket: WebSocket, tcp: Socket, ready: StreamReady, options: SessionOptions) {
@@ -92,6 +93,11 @@ export class WebSocketSession extends StreamSession {
     }
   }
 
+  /** A client that has sent its end could not send that audio to another process: it gets its last answer first. */
+  override closeForShutdown(): void {
+    if (!this.#finishing) super.closeForShutdown();
+  }
+
   protected override startClose(error: StreamFailure | undefined): void {
     if (error !== undefined) void this.#send({ type: 'error', ...error });
     const code = error === undefined ? STREAM_CLOSE.done : CLOSE_CODES[error.code];
@@ -122,6 +128,7 @@ export class WebSocketSession extends StreamSession {
   }
 
   async #finish(): Promise<void> {
+    this.#finishing = true;
     const tail = this.#windows.end();
     if (tail !== null) await this.#answer(tail);
     await this.#send({ type: 'done', duration_seconds: roundToMs(this.#windows.seconds) });

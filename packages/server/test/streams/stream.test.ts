@@ -411,6 +411,37 @@ describe('operations', () => {
     assert.throws(() => stopping.services.streams.reserveSlot(caller), /stopping/);
   });
 
+  test('shutdown waits for the last answer of a stream that has sent its end', async (t) => {
+    const stopping = await testApp();
+    const { classifier, streams, settings } = stopping.services;
+    const classify = classifier.classifySamples.bind(classifier);
+    const asked = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    t.mock.method(classifier, 'classifySamples', async (...args: Parameters<typeof classify>) => {
+      asked.resolve();
+      await released.promise;
+      return classify(...args);
+    });
+    const client = await StreamClient.open(stopping, PHONE);
+    client.send(encode(angry.slice(0, 24_000), 'mulaw')).say({ type: 'end' });
+    await asked.promise;
+    const closed = stopping.app.close();
+    const caller = { id: 'anybody', owner: 'anybody', limits: defaultLimits(settings) };
+    const refuses = () => {
+      try {
+        streams.reserveSlot(caller)();
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    while (!refuses()) await sleep(1);
+    released.resolve();
+    await closed;
+    assert.deepEqual(await client.closed, { code: 1000, reason: '' });
+    assert.equal(client.predictions.length, 1);
+  });
+
   test('a stream is one log line, without its query, key or predictions', async () => {
     const lines: string[] = [];
     const logger = createLogger('debug', { write: (line) => lines.push(line) });
