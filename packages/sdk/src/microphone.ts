@@ -58,7 +58,7 @@ interface Page {
 export async function fromMicrophone(options: MicrophoneOptions = {}): Promise<Microphone> {
   const { navigator, AudioContext, AudioWorkletNode } = globalThis as unknown as Page;
   if (!navigator?.mediaDevices || !AudioContext || !AudioWorkletNode) {
-    throw new ConfigError(['No microphone available: use a browser and a page from https or localhost.']);
+    throw new ConfigError(['No microphone: use a browser and a page from https or localhost.']);
   }
   const { constraints = {}, mediaStream, workletUrl } = options;
   const media =

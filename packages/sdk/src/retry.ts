@@ -5,8 +5,8 @@ import type { Platform } from './platform/platform.ts';
 /** Exponential backoff: the delay doubles with every retry. */
 export const BACKOFF = { firstMs: 500, longestMs: 10_000 } as const;
 
-/** Share of Retry-After that is added at most: clients that were refused together got the same one. */
-const RETRY_AFTER_JITTER = 0.2;
+/** Added to each second of Retry-After at most: clients that were refused together got the same one. */
+const JITTER_MS = 200;
 
 /** If the server asks for a longer wait, the error is thrown instead. */
 export const LONGEST_RETRY_AFTER_SECONDS = 60;
@@ -79,8 +79,7 @@ export async function withRetries<T>(
  */
 export function retryDelay(retry: number, random: number, retryAfterSeconds = 0): number {
   const ceiling = Math.min(BACKOFF.longestMs, BACKOFF.firstMs * 2 ** retry);
-  const asked = Math.ceil(retryAfterSeconds * 1000 * (1 + RETRY_AFTER_JITTER * random));
-  return Math.max(Math.round(ceiling * (0.5 + random / 2)), asked);
+  return Math.round(Math.max(ceiling * (0.5 + random / 2), retryAfterSeconds * (1000 + JITTER_MS * random)));
 }
 
 /** The seconds of a Retry-After header, which contains seconds or a date. */

@@ -263,7 +263,7 @@ export class EmotionStream implements AsyncIterable<StreamPrediction> {
   /** A WebSocket does not say why it was refused; a plain request with the same key does. */
   async #refusalReason(signal: AbortSignal | undefined): Promise<Error> {
     await this.#context.call({ method: 'GET', url: modelsUrl(this.#context.config.asynchUrl), signal });
-    return new ConnectionFailedError('The server refused the stream. Perhaps too many streams are open.', {
+    return new ConnectionFailedError('The server refused the stream. Perhaps too many are open.', {
       code: 'connection_failed',
     });
   }

@@ -30,9 +30,7 @@ async function verify(
   const signatures = headerOf(headers, 'webhook-signature');
   const ageSeconds = now() / 1000 - Number(timestamp);
   if (!/^\d+$/.test(timestamp) || Math.abs(ageSeconds) > toleranceSeconds) {
-    throw refused(
-      `it was signed more than ${toleranceSeconds} seconds ago, or the clock of this machine is wrong`,
-    );
+    throw refused(`it is more than ${toleranceSeconds} seconds old, or this clock is wrong`);
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
   const head = new TextEncoder().encode(`${id}.${timestamp}.`);
