@@ -124,7 +124,7 @@ test('a port in use is named, with a way to choose another', async (t) => {
   assert.equal(
     stderr,
     `undertone: Port ${port} is in use. Stop the program that uses it, or choose another port: ` +
-      'SERVICE_PORT=9000 make serve, or --port 9000.\n',
+      'SERVICE_PORT=9000 or --port 9000.\n',
   );
 });
 

@@ -50,7 +50,7 @@ async function explainStart(
   const { code, syscall } = error as NodeJS.ErrnoException;
   const host = environment[SETTINGS.host.env];
   const port = environment[SETTINGS.port.env];
-  const another = 'choose another port: SERVICE_PORT=9000 make serve, or --port 9000.';
+  const another = 'choose another port: SERVICE_PORT=9000 or --port 9000.';
   const reasons: Record<string, string> = {
     EADDRINUSE: `Port ${port} is in use. Stop the program that uses it, or ${another}`,
     EACCES: `You are not allowed to listen on port ${port}. Ports below 1024 often need root; ${another}`,
