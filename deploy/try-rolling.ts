@@ -3,6 +3,7 @@
 // all processes. acceptance.sh runs it.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TEST_MODELS } from '@undertone/testing/paths';
 import type { ServerProcess } from '@undertone/testing/server-process';
 import { Cluster, SHIPPED } from './drill/cluster.ts';
 import { followRecording } from './drill/follow.ts';
@@ -14,7 +15,8 @@ const SLOW_UPLOAD_SECONDS = drainSeconds + 8;
 /** Haproxy gives each process in turn one of them. */
 const SLOW_UPLOADS = 4;
 
-const cluster = await Cluster.start(3);
+// Small models in the API processes: 20 streams are about restarts here, not about the speed of this machine.
+const cluster = await Cluster.start(3, { SERVICE_MODELS_DIR: TEST_MODELS });
 try {
   const apis: [ServerProcess, ServerProcess] = [await cluster.startApi(0), await cluster.startApi(1)];
   await cluster.proxy.untilUp(0, 1);

@@ -21,10 +21,12 @@ export class Cluster {
   readonly key: string;
   readonly folder: string;
   readonly #env: Readonly<Record<string, string>>;
+  readonly #apiEnv: Readonly<Record<string, string>>;
   readonly #ports: readonly number[];
   readonly #processes: ServerProcess[] = [];
 
-  static async start(ports: number): Promise<Cluster> {
+  /** `apiEnv`: more settings of the API processes. */
+  static async start(ports: number, apiEnv: Readonly<Record<string, string>> = {}): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'undertone-drill-'));
     const stores = await SharedStores.start();
     const opened = await openStores({ dataDir: folder, databaseUrl: stores.databaseUrl }, { kind: 'local' });
@@ -33,15 +35,21 @@ export class Cluster {
     const free: number[] = [];
     while (free.length < ports) free.push(await freePort());
     const proxy = await Haproxy.start(folder, free, SHIPPED.probe);
-    return new Cluster({ stores, proxy, key, folder, ports: free });
+    return new Cluster({ stores, proxy, key, folder, ports: free, apiEnv });
   }
 
-  private constructor(parts: Pick<Cluster, 'stores' | 'proxy' | 'key' | 'folder'> & { ports: number[] }) {
+  private constructor(
+    parts: Pick<Cluster, 'stores' | 'proxy' | 'key' | 'folder'> & {
+      ports: number[];
+      apiEnv: Readonly<Record<string, string>>;
+    },
+  ) {
     this.stores = parts.stores;
     this.proxy = parts.proxy;
     this.key = parts.key;
     this.folder = parts.folder;
     this.#ports = parts.ports;
+    this.#apiEnv = parts.apiEnv;
     this.#env = {
       ...parts.stores.env,
       SERVICE_API_KEY: '',
@@ -56,7 +64,7 @@ export class Cluster {
   /** Without an index it is one that haproxy does not know. */
   async startApi(index?: number): Promise<ServerProcess> {
     const port = index === undefined ? {} : { SERVICE_PORT: String(this.#ports[index]) };
-    return this.#start({ ...SHIPPED.env, ...port });
+    return this.#start({ ...SHIPPED.env, ...this.#apiEnv, ...port });
   }
 
   async startWorker(): Promise<ServerProcess> {
