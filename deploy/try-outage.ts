@@ -72,7 +72,7 @@ async function tryOutage(
   console.log(`  the last refused call ends ${seconds(lastFailure - to)} after the repair`);
 }
 
-/** Every answer is either good, or a 503 that says why and when to try again, and only while a store is away that the call needs. */
+/** Every answer is either good, or a 503 that says why and when to try again, and only while a store that the call needs is unavailable. */
 function checkCall({ kind, at, ms, status, code, retryAfter }: Call): void {
   if (status === 200 || status === 202) return;
   const excuse = outages.find(
@@ -114,9 +114,9 @@ async function tryStores(): Promise<void> {
 
 /** A completion refused while PostgreSQL did not answer must not happen later. */
 async function checkRefused(): Promise<void> {
-  const databaseAway = outages.filter(({ needs }) => needs.includes('poll'));
+  const databaseOutages = outages.filter(({ needs }) => needs.includes('poll'));
   const refused = [...traffic.refused].filter(([, at]) =>
-    databaseAway.some(({ from, to }) => at > from && at < to - 1_000),
+    databaseOutages.some(({ from, to }) => at > from && at < to - 1_000),
   );
   for (const [id] of refused) assert.equal(await traffic.stateOf(id), 'uploading', id);
   assert.ok(refused.length > 4);

@@ -129,7 +129,7 @@ export class SdkLoad {
     assert.equal(emotions.length, seconds / STEP_SECONDS);
   }
 
-  /** As fast as somebody speaks. */
+  /** In real time. */
   async #stream(wav: Buffer): Promise<void> {
     const { seconds, sampleRate, pieceMs } = STREAM;
     let reconnects = 0;

@@ -58,7 +58,7 @@ test('dependabot watches every folder with Python requirements', () => {
   assert.deepEqual(watched, [...new Set(folders)].sort());
 });
 
-test('whoever opens an issue is asked for no recordings', () => {
+test('issue forms ask for no recordings', () => {
   for (const name of ['bug.yml', 'question.yml']) {
     assert.match(read(`.github/ISSUE_TEMPLATE/${name}`), /Do not attach recordings of voices/, name);
   }

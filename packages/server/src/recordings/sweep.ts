@@ -12,7 +12,7 @@ const ORPHANS_EVERY_MS = 24 * 60 * 60_000;
 const ASK_FOR_ORPHANS_MS = 60 * 60_000;
 /** Timers are not exact: a turn may be taken this much early. */
 const TURN_TOLERANCE_MS = 5_000;
-/** Between two pages of the search for orphans, so that it disturbs nobody. */
+/** Between two pages of the search for orphans, so that it does not slow down other calls. */
 const PAGE_PAUSE_MS = 1_000;
 const REQUESTS_PER_BATCH = 200;
 
