@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { ROOT } from '@undertone/testing/paths';
+import { ROOT, TEST_MODELS } from '@undertone/testing/paths';
 import { tryInstalled } from '@undertone/testing/try-installed';
 import { publint } from 'publint';
 import ts from 'typescript';
@@ -25,13 +25,18 @@ describe('the npm package `undertone`', () => {
   let folder: string;
   let home: string;
   let manifest: Manifest;
+  let shipped: string[];
   before(async () => {
     base = await mkdtemp(join(tmpdir(), 'undertone-packed-'));
     folder = join(base, 'user');
     home = join(folder, 'node_modules/undertone');
-    await run(process.execPath, [join(ROOT, 'packages/cli/scripts/build.ts'), join(base, 'dist')]);
-    const packing = { cwd: join(base, 'dist') };
-    const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', base], packing);
+    const dist = join(base, 'dist');
+    const models = join(dist, 'node_modules/@undertone/classifier/models');
+    await run(process.execPath, [join(ROOT, 'packages/cli/scripts/build.ts'), dist]);
+    shipped = await readdir(models);
+    // Compressing the shipped weights takes long. `make acceptance` does it.
+    await cp(TEST_MODELS, models, { recursive: true });
+    const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', base], { cwd: dist });
     await mkdir(home, { recursive: true });
     await run('tar', ['-xzf', join(base, stdout.trim()), '--strip-components=1', '-C', home]);
     // What npm install does next, with the packages that are here. `make acceptance` downloads them instead.
@@ -61,6 +66,7 @@ describe('the npm package `undertone`', () => {
       files.filter((file) => /\.ts$|\.test\.|\btest\//.test(file)),
       [],
     );
+    assert.deepEqual(shipped.sort(), ['catalog.json', 'open.onnx', 'research.onnx']);
     for (const file of ['models/open.onnx', 'models/research.onnx', 'src/thread.js'])
       assert(files.includes(join('node_modules/@undertone/classifier', file)), file);
     for (const file of ['LICENSE', 'NOTICE', 'README.md', 'CHANGELOG.md']) assert(files.includes(file), file);
