@@ -39,8 +39,12 @@ export class RawClient {
         return parsed.answer;
       }
       if (this.socket.destroyed) throw new Error(`the connection closed after: ${this.#received}`);
-      await new Promise((resolve) => {
-        this.socket.once('data', resolve).once('close', resolve);
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          this.socket.off('data', done).off('close', done);
+          resolve();
+        };
+        this.socket.on('data', done).on('close', done);
       });
     }
   }

@@ -63,6 +63,8 @@ export class Connections {
   readonly #unknown = new Map<string, Map<Socket, Unknown>>();
   /** By owner, the longest unused first. */
   readonly #known = new Map<string, Set<Socket>>();
+  /** Who used a connection last: a proxy may carry several owners over one. */
+  readonly #ownerOf = new WeakMap<Socket, string>();
   /** Requests that are being handled. */
   readonly #handling = new WeakMap<Socket, Set<IncomingMessage>>();
   #open = 0;
@@ -85,17 +87,21 @@ export class Connections {
   markKnown(socket: Socket, owner: string): void {
     this.#forget(socket);
     if (!this.#isCounted(socket) || socket.destroyed) return;
+    const before = this.#ownerOf.get(socket);
+    if (before === undefined) socket.once('close', () => this.#leaveGroup(socket));
+    // Also if the owner is the same: it is added again at the end of the set.
+    this.#leaveGroup(socket);
     const group = this.#known.get(owner) ?? new Set();
-    this.#known.set(owner, group);
-    // At the end of the set.
-    const isNew = !group.delete(socket);
-    group.add(socket);
-    if (!isNew) return;
-    socket.once('close', () => {
-      group.delete(socket);
-      if (group.size === 0 && this.#known.get(owner) === group) this.#known.delete(owner);
-    });
-    if (group.size > this.limits.max - this.#open) this.#evict(group, socket);
+    this.#known.set(owner, group.add(socket));
+    this.#ownerOf.set(socket, owner);
+    if (before !== owner && group.size > this.limits.max - this.#open) this.#evict(group, socket);
+  }
+
+  #leaveGroup(socket: Socket): void {
+    const owner = this.#ownerOf.get(socket) ?? '';
+    const group = this.#known.get(owner);
+    group?.delete(socket);
+    if (group?.size === 0) this.#known.delete(owner);
   }
 
   beginRequest(request: IncomingMessage): void {

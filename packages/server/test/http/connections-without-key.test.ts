@@ -86,6 +86,23 @@ test('connections that send parts count for the owner of the upload', async () =
   for (const client of [...many, other]) client.destroy();
 });
 
+test('a connection that carries many owners counts for one of them, without a warning about listeners', async (t) => {
+  const connectionLimits = { max: 20, maxUnknown: 10, maxUnknownPerAddress: 10, unknownMs: NO_TIMEOUT };
+  const service = await testApp({}, { connectionLimits });
+  const { port } = await service.listen();
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  const proxy = await connect(port);
+  for (let i = 0; i < 12; i++) {
+    const { key } = await service.stores.keys.create(`owner ${i}`);
+    assert.equal((await proxy.send(ask(key)).answer()).status, 200);
+  }
+  assert.deepEqual(warnings, []);
+  proxy.destroy();
+});
+
 test('connections without a key are closed when they say nothing; one with a key stays', async () => {
   const service = await testApp({}, { connectionLimits: { unknownMs: SHORT_MS } });
   const { port } = await service.listen();
