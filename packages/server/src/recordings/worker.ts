@@ -6,6 +6,7 @@ import { StoreUnavailableError } from '../stores/errors.ts';
 import { withSpan } from '../telemetry/telemetry.ts';
 import { traceFields } from '../trace.ts';
 import { type ClassifyDependencies, classifyRequest } from './result.ts';
+import { UnreadableRecordings } from './unreadable.ts';
 
 export interface WorkerTimes {
   /** Lease of a claimed request. A worker that does not renew it in time is presumed dead. */
@@ -44,8 +45,6 @@ const TIMES: WorkerTimes = {
  */
 const MAX_EXTRA_JOBS = 6;
 
-const MAX_UNREAD = 1_000;
-
 interface WorkerOptions extends ClassifyDependencies {
   readonly logger: FastifyBaseLogger;
   /** Called when a request is completed or failed. */
@@ -82,8 +81,7 @@ export class RecordingWorker {
   /** Jobs of this process, by request id. */
   readonly #running = new Map<string, { lease: string; owner: string; cancelled: AbortController }>();
   readonly #jobs = new Set<Promise<void>>();
-  /** When recordings could first not be read since their last counted attempt, by request id. */
-  readonly #unreadSince = new Map<string, number>();
+  readonly #unreadable: UnreadableRecordings;
   #wakeUp = Promise.withResolvers<void>();
   #loop: Promise<void> | undefined;
   #storeUnavailable = false;
@@ -91,6 +89,7 @@ export class RecordingWorker {
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#times = { ...TIMES, ...options.times };
+    this.#unreadable = new UnreadableRecordings({ ...options, signal: this.#stopping.signal });
   }
 
   start(): void {
@@ -188,7 +187,7 @@ export class RecordingWorker {
       const classified = await withSpan(telemetry, 'process recording', { parent, attributes }, () =>
         classifyRequest(claim, this.#options, { signal, onProgress }),
       );
-      this.#unreadSince.delete(request.id);
+      this.#unreadable.forget(request.id);
       const { outcome, seconds, chunks = [] } = classified;
       for (const chunk of chunks) {
         const held = await this.#retryUntilStored(() => requests.addResultChunk(request.id, lease, chunk));
@@ -240,33 +239,8 @@ export class RecordingWorker {
 
   /** Passes without a change to the recording. */
   async #isTransient(error: unknown, requestId: string): Promise<boolean> {
-    if (error instanceof StoreUnavailableError) return !(await this.#isUnreadable(requestId));
+    if (error instanceof StoreUnavailableError) return !(await this.#unreadable.isUnreadable(requestId));
     return [OverloadedError, NoThreadsError, ClosedError].some((kind) => error instanceof kind);
-  }
-
-  /**
-   * True if this recording still cannot be read, although its store works. The store is checked rarely, so the answer may be
-   * false until the recording was tried again.
-   */
-  async #isUnreadable(requestId: string): Promise<boolean> {
-    const { requests, blobs, couldStoreRecordings } = this.#options;
-    const since = this.#unreadSince.get(requestId) ?? performance.now();
-    this.#unreadSince.delete(requestId);
-    const parts = await requests.parts(requestId).catch(() => []);
-    try {
-      for (const { blob, bytes, etag } of parts) {
-        for await (const _ of blobs.read(requestId, blob, { start: 0, end: bytes, etag })) {
-          if (this.#stopping.signal.aborted) return false;
-        }
-      }
-      return false;
-    } catch {
-      if (await couldStoreRecordings(since)) return true;
-      this.#unreadSince.set(requestId, since);
-      const [oldest = ''] = this.#unreadSince.keys();
-      if (this.#unreadSince.size > MAX_UNREAD) this.#unreadSince.delete(oldest);
-      return false;
-    }
   }
 
   /** The sweep erases what cannot be erased now. */
