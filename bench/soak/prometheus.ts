@@ -43,7 +43,7 @@ export class Prometheus {
       `--web.listen-address=${address}`,
       '--log.level=error',
     ];
-    // Not on the server's cores.
+    // At a low priority, because its work is not the server's.
     const [command, args] = dieWithParent('nice', ['-n', '10', program, ...flags]);
     const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
     const prometheus = new Prometheus(folder, child, `http://${address}`);

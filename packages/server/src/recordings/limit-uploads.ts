@@ -1,7 +1,7 @@
 import { ASYNCH_LIMITS } from '@undertone/contract';
 import type { BlobStore } from '../stores/blobs.ts';
 import type { RequestStore } from '../stores/contracts.ts';
-import { allAtOnce } from './at-once.ts';
+import { forEachConcurrently } from './concurrently.ts';
 
 interface LimiterOptions {
   readonly requests: RequestStore;
@@ -35,7 +35,7 @@ export class UploadLimiter {
     if (ids.length === 0 && this.#last === '') return;
     this.#last = ids.length < UPLOADS_PER_RUN ? '' : (ids.at(-1) ?? '');
     const bytes = new Map<string, number>();
-    const failures = await allAtOnce(ids, async (id) => {
+    const failures = await forEachConcurrently(ids, async (id) => {
       const parts = (await blobs.arrived?.(id)) ?? [];
       bytes.set(
         id,

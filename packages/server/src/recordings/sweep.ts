@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { BlobStore } from '../stores/blobs.ts';
 import type { ErasableBlobs, RequestStore } from '../stores/contracts.ts';
-import { allAtOnce } from './at-once.ts';
+import { forEachConcurrently } from './concurrently.ts';
 import { UploadLimiter } from './limit-uploads.ts';
 import { eraseOrphans } from './orphans.ts';
 
@@ -135,7 +135,7 @@ export class Sweep {
     for (let more = true; more && !this.#stopping.signal.aborted; ) {
       const due = await requests.blobsToErase({ limit: REQUESTS_PER_BATCH, after });
       const erased: string[] = [];
-      const failed = await allAtOnce(due, async ({ id }) => {
+      const failed = await forEachConcurrently(due, async ({ id }) => {
         await blobs.eraseGroup(id);
         erased.push(id);
       });
