@@ -39,24 +39,28 @@ export class Metrics {
     'method',
     'route',
   ]);
-  readonly connectionsRefused = this.#counter(
+  readonly connectionsRefused = this.#counterFromZero(
     'undertone_connections_refused_total',
-    'Connections closed before they showed a valid key, or of a key with too many: too_many, timeout, too_much_data',
-    ['reason'],
+    'Connections closed before they showed a valid key, or of a key with too many',
+    { reason: ['too_many', 'timeout', 'too_much_data'] },
   );
-  readonly uploads = this.#counter('undertone_uploads_total', 'Uploads initiated, completed and deleted', [
-    'event',
-  ]);
+  readonly uploads = this.#counterFromZero(
+    'undertone_uploads_total',
+    'Uploads initiated, completed and deleted',
+    { event: ['initiated', 'completed', 'deleted'] },
+  );
   readonly partBytes = this.#counter('undertone_part_bytes_total', 'Bytes of stored parts');
-  readonly jobs = this.#counter('undertone_asynch_jobs_total', 'Recordings completed or failed', ['outcome']);
+  readonly jobs = this.#counterFromZero('undertone_asynch_jobs_total', 'Recordings completed or failed', {
+    outcome: ['completed', 'failed'],
+  });
   readonly expiredUnprocessed = this.#counter(
     'undertone_expired_unprocessed_total',
     'Requests that expired after 24 hours without having been processed',
   );
-  readonly webhooks = this.#counter(
+  readonly webhooks = this.#counterFromZero(
     'undertone_webhooks_total',
     'Webhook attempts: delivered, failed (retried later), given_up',
-    ['outcome'],
+    { outcome: ['delivered', 'failed', 'given_up'] },
   );
   readonly #jobRatio = this.#histogram(
     'undertone_asynch_seconds_per_audio_second',
@@ -80,9 +84,9 @@ export class Metrics {
     'store',
     'reason',
   ]);
-  readonly #sweeps = this.#counter('undertone_sweeps_total', 'Runs of the sweep in this process', [
-    'outcome',
-  ]);
+  readonly #sweeps = this.#counterFromZero('undertone_sweeps_total', 'Runs of the sweep in this process', {
+    outcome: ['succeeded', 'failed'],
+  });
   readonly #lastSweep = new Gauge({
     name: 'undertone_sweep_last_success_timestamp_seconds',
     help: 'Time of the last successful sweep in this process',
@@ -91,24 +95,25 @@ export class Metrics {
   readonly #audioSeconds = this.#counter('undertone_audio_seconds_total', 'Seconds of audio classified', [
     'interface',
   ]);
+  /** Two monitors, because a monitor loses the delay that is in progress when it is reset. */
   readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
-
+  readonly #loopDelayOfInterval = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   readonly #loopTimer: NodeJS.Timeout;
-  #loopMax = 0;
   #loopP99: number | undefined;
 
   constructor({ loopIntervalMs = LOOP_INTERVAL_MS }: { loopIntervalMs?: number } = {}) {
     this.#loopDelay.enable();
+    this.#loopDelayOfInterval.enable();
     // The monitor includes its own sampling interval in the delay.
     const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - LOOP_RESOLUTION_MS * 1e6) / 1e9;
-    const p99 = () => seconds(this.#loopDelay.percentile(99));
-    const max = () => Math.max(this.#loopMax, seconds(this.#loopDelay.max));
+    const p99 = () => seconds(this.#loopDelayOfInterval.percentile(99));
     this.#loopTimer = setInterval(() => {
       this.#loopP99 = p99();
-      this.#loopMax = max();
-      this.#loopDelay.reset();
+      this.#loopDelayOfInterval.reset();
     }, loopIntervalMs).unref();
-    this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', max);
+    this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', () =>
+      seconds(this.#loopDelay.max),
+    );
     this.#gauge(
       'undertone_event_loop_delay_p99_seconds',
       'p99 event-loop delay in the last 10 seconds',
@@ -118,9 +123,9 @@ export class Metrics {
 
   /** Startup blocks the event loop, before there is any request to delay. */
   resetEventLoopDelay(): void {
-    this.#loopMax = 0;
     this.#loopP99 = undefined;
     this.#loopDelay.reset();
+    this.#loopDelayOfInterval.reset();
   }
 
   /** Memory, CPU time and garbage collection. Once per process, so not in every app that a test builds. */
@@ -255,10 +260,24 @@ export class Metrics {
   close(): void {
     clearInterval(this.#loopTimer);
     this.#loopDelay.disable();
+    this.#loopDelayOfInterval.disable();
   }
 
   #counter<L extends string>(name: string, help: string, labelNames: L[] = []): Counter<L> {
     return new Counter({ name, help, labelNames, registers: [this.registry] });
+  }
+
+  /** Prometheus sees no increase in a series that starts above 0: without its 0, the first failures raise no alert. */
+  #counterFromZero<L extends string>(
+    name: string,
+    help: string,
+    labels: Readonly<Record<L, readonly string[]>>,
+  ): Counter<L> {
+    const counter = this.#counter(name, help, Object.keys(labels) as L[]);
+    for (const [label, values] of Object.entries<readonly string[]>(labels)) {
+      for (const value of values) counter.inc({ [label]: value } as Record<L, string>, 0);
+    }
+    return counter;
   }
 
   #histogram<L extends string>(

@@ -222,6 +222,7 @@ async function read({ app }: TestApp, name: string): Promise<number> {
 
 test('the p99 of the event loop is that of the last interval, not of the whole life', async () => {
   const fresh = await testApp({}, { metrics: new Metrics({ loopIntervalMs: 50 }) });
+  await sleep(20);
   const end = performance.now() + 200;
   while (performance.now() < end);
   await sleep(1);
@@ -231,6 +232,20 @@ test('the p99 of the event loop is that of the last interval, not of the whole l
     await sleep(20);
   }
   assert.ok((await read(fresh, 'undertone_event_loop_delay_max_seconds')) > 0.15);
+});
+
+test('counters of failures are there at 0 before the first one, so that alerts see it', async () => {
+  const fresh = await testApp();
+  const { body } = await fresh.app.inject({ url: PATHS.metrics });
+  for (const series of [
+    'undertone_asynch_jobs_total{outcome="failed"}',
+    'undertone_webhooks_total{outcome="given_up"}',
+    'undertone_sweeps_total{outcome="failed"}',
+    'undertone_expired_unprocessed_total',
+    'undertone_connections_refused_total{reason="timeout"}',
+  ]) {
+    assert.ok(body.includes(`\n${series} 0\n`), series);
+  }
 });
 
 describe('metrics of what waits', () => {
