@@ -1,13 +1,12 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Classifier } from '@undertone/classifier';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { SqlStores } from '../stores/contracts.ts';
 import type { Measure } from '../stores/measured.ts';
 import { atMostEvery } from './at-most-every.ts';
+import { EventLoopDelay } from './event-loop.ts';
 
 const LATENCY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5];
 const RATIO_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
-const LOOP_RESOLUTION_MS = 5;
 /** The p99 of the event loop is that of the last whole interval. */
 const LOOP_INTERVAL_MS = 10_000;
 
@@ -95,37 +94,26 @@ export class Metrics {
   readonly #audioSeconds = this.#counter('undertone_audio_seconds_total', 'Seconds of audio classified', [
     'interface',
   ]);
-  /** Two monitors, because a monitor loses the delay that is in progress when it is reset. */
-  readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
-  readonly #loopDelayOfInterval = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
-  readonly #loopTimer: NodeJS.Timeout;
-  #loopP99: number | undefined;
+  readonly #eventLoop: EventLoopDelay;
 
   constructor({ loopIntervalMs = LOOP_INTERVAL_MS }: { loopIntervalMs?: number } = {}) {
-    this.#loopDelay.enable();
-    this.#loopDelayOfInterval.enable();
-    // The monitor includes its own sampling interval in the delay.
-    const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - LOOP_RESOLUTION_MS * 1e6) / 1e9;
-    const p99 = () => seconds(this.#loopDelayOfInterval.percentile(99));
-    this.#loopTimer = setInterval(() => {
-      this.#loopP99 = p99();
-      this.#loopDelayOfInterval.reset();
-    }, loopIntervalMs).unref();
-    this.#gauge('undertone_event_loop_delay_max_seconds', 'Maximum event-loop delay since the start', () =>
-      seconds(this.#loopDelay.max),
+    const eventLoop = new EventLoopDelay(loopIntervalMs);
+    this.#eventLoop = eventLoop;
+    this.#gauge(
+      'undertone_event_loop_delay_max_seconds',
+      'Maximum event-loop delay since the start',
+      () => eventLoop.max,
     );
     this.#gauge(
       'undertone_event_loop_delay_p99_seconds',
       'p99 event-loop delay in the last 10 seconds',
-      () => this.#loopP99 ?? p99(),
+      () => eventLoop.p99,
     );
   }
 
   /** Startup blocks the event loop, before there is any request to delay. */
   resetEventLoopDelay(): void {
-    this.#loopP99 = undefined;
-    this.#loopDelay.reset();
-    this.#loopDelayOfInterval.reset();
+    this.#eventLoop.reset();
   }
 
   /** Memory, CPU time and garbage collection. Once per process, so not in every app that a test builds. */
@@ -258,9 +246,7 @@ export class Metrics {
   }
 
   close(): void {
-    clearInterval(this.#loopTimer);
-    this.#loopDelay.disable();
-    this.#loopDelayOfInterval.disable();
+    this.#eventLoop.close();
   }
 
   #counter<L extends string>(name: string, help: string, labelNames: L[] = []): Counter<L> {
