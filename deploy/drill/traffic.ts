@@ -87,12 +87,32 @@ export class Traffic {
   }
 
   /** Files that no decoder can read, one after the other. */
-  async sendDamaged(count: number): Promise<void> {
+  async sendDamaged(count: number, params: Readonly<Record<string, string>> = {}): Promise<void> {
+    const query = new URLSearchParams({ file_name: 'damaged.mp3', ...params });
     const init = { method: 'POST', body: Buffer.alloc(20_000, 'this is not a recording ') };
     for (let sent = 0; sent < count; sent++) {
-      const { status } = await this.#call('one call', `${ASYNCH_PATHS.requests}?file_name=damaged.mp3`, init);
+      const { status } = await this.#call('one call', `${ASYNCH_PATHS.requests}?${query}`, init);
       assert.equal(status, 202);
     }
+  }
+
+  /** More of the ordinary recordings, one after the other; returns their ids. */
+  async sendMore(count: number): Promise<string[]> {
+    const ids: string[] = [];
+    while (ids.length < count) ids.push((await this.#sendInOneCall()) ?? assert.fail('refused'));
+    return ids;
+  }
+
+  /** Polls a completed recording until something else is over, and returns the statuses. */
+  async pollDuring(work: Promise<unknown>): Promise<Set<number>> {
+    const statuses = new Set<number>();
+    let over = false;
+    const end = work.finally(() => {
+      over = true;
+    });
+    for (; !over; await sleep(EVERY_MS.poll)) statuses.add((await this.#poll(this.#finished)).status);
+    await end;
+    return statuses;
   }
 
   #every(ms: number, work: () => Promise<unknown>): void {
