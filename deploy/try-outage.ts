@@ -236,7 +236,7 @@ try {
   console.log(`\nFired by a fault: ${real?.join(', ')}.\nOnly in promtool's tests: ${tested?.join(', ')}.`);
 } finally {
   await traffic.stop();
-  prometheus.stop();
+  await prometheus.stop();
   await receiver.stop();
   await cluster.stop();
 }

@@ -1,15 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { dieWithParent } from '@undertone/testing/die-with-parent';
 import { ROOT } from '@undertone/testing/paths';
-import { freePort } from '@undertone/testing/ready';
+import { PrometheusServer } from '@undertone/testing/prometheus';
 import { parse } from 'yaml';
 
 const SHIPPED = join(ROOT, 'deploy/prometheus');
+const RULES = join(SHIPPED, 'undertone.rules.yml');
 
 interface Alerts {
   /** Names of alerts that fired at any time. */
@@ -24,40 +20,18 @@ interface Alerts {
 
 /** A real Prometheus with the shipped scrape job and the shipped rules. */
 export class Prometheus {
-  readonly #folder: string;
-  readonly #child: ChildProcess;
-  readonly #url: string;
+  readonly #server: PrometheusServer;
   readonly #start = performance.now();
 
-  static async start(program: string, server: string): Promise<Prometheus> {
-    const folder = await mkdtemp(join(tmpdir(), 'undertone-prometheus-'));
+  static async start(program: string, url: string): Promise<Prometheus> {
     const config = parse(await readFile(join(SHIPPED, 'scrape.yml'), 'utf8'));
-    config.rule_files = [join(SHIPPED, 'undertone.rules.yml')];
-    config.scrape_configs[0].static_configs = [{ targets: [new URL(server).host] }];
-    // JSON is YAML too.
-    await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
-    const address = `127.0.0.1:${await freePort()}`;
-    const flags = [
-      `--config.file=${join(folder, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=${address}`,
-      '--log.level=error',
-    ];
-    // At a low priority, because its work is not the server's.
-    const [command, args] = dieWithParent('nice', ['-n', '10', program, ...flags]);
-    const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
-    const prometheus = new Prometheus(folder, child, `http://${address}`);
-    while (!(await prometheus.#isReady())) {
-      if (child.exitCode !== null) throw new Error(`${program} did not start`);
-      await sleep(100);
-    }
-    return prometheus;
+    config.rule_files = [RULES];
+    config.scrape_configs[0].static_configs = [{ targets: [new URL(url).host] }];
+    return new Prometheus(await PrometheusServer.start(config, program));
   }
 
-  private constructor(folder: string, child: ChildProcess, url: string) {
-    this.#folder = folder;
-    this.#child = child;
-    this.#url = url;
+  private constructor(server: PrometheusServer) {
+    this.#server = server;
   }
 
   async alerts(): Promise<Alerts> {
@@ -66,10 +40,10 @@ export class Prometheus {
       const series = await this.#query(`count_over_time(ALERTS{alertstate="${state}"}[${range}])`);
       return [...new Set(series.map(({ metric }) => metric['alertname'] ?? ''))];
     };
-    const { groups } = await this.#get<{ groups: { rules: { health: string }[] }[] }>(
+    const { groups } = await this.#server.get<{ groups: { rules: { health: string }[] }[] }>(
       '/api/v1/rules?type=alert',
     );
-    const shipped = parse(await readFile(join(SHIPPED, 'undertone.rules.yml'), 'utf8')).groups;
+    const shipped = parse(await readFile(RULES, 'utf8')).groups;
     const [scraped] = await this.#query(`sum_over_time(up{job="undertone"}[${range}])`);
     return {
       fired: await named('firing'),
@@ -80,32 +54,13 @@ export class Prometheus {
     };
   }
 
-  async stop(): Promise<void> {
-    if (this.#child.exitCode === null) {
-      const exit = once(this.#child, 'exit');
-      this.#child.kill('SIGTERM');
-      await exit;
-    }
-    await rm(this.#folder, { recursive: true, force: true });
+  stop(): Promise<void> {
+    return this.#server.remove();
   }
 
   async #query(query: string) {
-    const path = `/api/v1/query?query=${encodeURIComponent(query)}`;
     type Series = { metric: Record<string, string>; value: [number, string] };
-    return (await this.#get<{ result: Series[] }>(path)).result;
-  }
-
-  async #get<T>(path: string): Promise<T> {
-    const response = await fetch(this.#url + path);
-    const { status, data, error } = (await response.json()) as { status: string; data: T; error?: string };
-    if (status !== 'success') throw new Error(`Prometheus: ${error}`);
-    return data;
-  }
-
-  #isReady(): Promise<boolean> {
-    return fetch(`${this.#url}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    const path = `/api/v1/query?query=${encodeURIComponent(query)}`;
+    return (await this.#server.get<{ result: Series[] }>(path)).result;
   }
 }

@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '@undertone/testing/paths';
-import { freePort } from '@undertone/testing/ready';
+import { PrometheusServer } from '@undertone/testing/prometheus';
 import { parse, stringify } from 'yaml';
 
 interface Rule {
@@ -32,9 +31,8 @@ export const ALERT_NAMES: readonly string[] = (parse(RULES).groups as { rules: R
  * shipped one. Scrapes are as fast as the first speed asks for.
  */
 export class Prometheus {
-  readonly #url: string;
+  readonly #server: PrometheusServer;
   readonly #targets: string;
-  readonly #child: ChildProcess;
   /** Since when each alert fires, by name, speed and subject. */
   readonly #firing = new Map<string, number>();
   /** Names of all alerts that ever fired. */
@@ -46,35 +44,26 @@ export class Prometheus {
     await mkdir(folder);
     const targets = join(folder, 'targets.json');
     await writeFile(targets, '[]');
-    for (const speed of speeds) await writeFile(join(folder, `${speed}.rules.yml`), quicken(RULES, speed));
+    const rulesOf = (speed: number) => join(folder, `${speed}.rules.yml`);
+    for (const speed of speeds) await writeFile(rulesOf(speed), quicken(RULES, speed));
     const scrape_interval = seconds(SCRAPE_SECONDS / speeds[0]);
     const file_sd_configs = [{ files: [targets], refresh_interval: '1s' }];
-    await writeFile(
-      join(folder, 'prometheus.yml'),
-      stringify({
-        global: { scrape_interval, scrape_timeout: scrape_interval },
-        rule_files: speeds.map((speed) => `${speed}.rules.yml`),
-        scrape_configs: [{ job_name: 'undertone', file_sd_configs }],
-      }),
+    const config = {
+      global: { scrape_interval, scrape_timeout: scrape_interval },
+      rule_files: speeds.map(rulesOf),
+      scrape_configs: [{ job_name: 'undertone', file_sd_configs }],
+    };
+    const prometheus = new Prometheus(
+      await PrometheusServer.start(config, process.env['PROMETHEUS_PROGRAM']),
+      targets,
     );
-    const port = await freePort();
-    const flags = [
-      `--config.file=${join(folder, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-      '--log.level=error',
-    ];
-    const { PROMETHEUS_PROGRAM = 'prometheus' } = process.env;
-    const child = spawn(PROMETHEUS_PROGRAM, flags, { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] });
-    const prometheus = new Prometheus(`http://127.0.0.1:${port}`, targets, child);
     void prometheus.#watch();
     return prometheus;
   }
 
-  private constructor(url: string, targets: string, child: ChildProcess) {
-    this.#url = url;
+  private constructor(server: PrometheusServer, targets: string) {
+    this.#server = server;
     this.#targets = targets;
-    this.#child = child;
   }
 
   async scrape(processes: readonly { readonly url: string }[]): Promise<void> {
@@ -105,29 +94,22 @@ export class Prometheus {
     }
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#stopped = true;
-    this.#child.kill('SIGKILL');
+    await this.#server.remove();
   }
 
   async #watch(): Promise<void> {
     for (; !this.#stopped; await sleep(WATCH_MS)) {
-      const alerts = await this.#alerts().catch(() => null);
-      if (alerts === null) continue;
-      const now = alerts.filter(({ state }) => state === 'firing').map(({ labels }) => nameOf(labels));
+      const data = await this.#server.get<{ alerts: Alert[] }>('/api/v1/alerts').catch(() => null);
+      if (data === null) continue;
+      const now = data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => nameOf(labels));
       for (const name of this.#firing.keys()) if (!now.includes(name)) this.#firing.delete(name);
       for (const name of now) {
         if (!this.#firing.has(name)) this.#firing.set(name, performance.now());
         this.fired.add(name.split(' ')[1] ?? '');
       }
     }
-  }
-
-  async #alerts(): Promise<Alert[]> {
-    const { data } = (await (await fetch(`${this.#url}/api/v1/alerts`)).json()) as {
-      data: { alerts: Alert[] };
-    };
-    return data.alerts;
   }
 }
 
