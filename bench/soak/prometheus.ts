@@ -37,14 +37,14 @@ export class Prometheus {
   async alerts(): Promise<Alerts> {
     const range = `${Math.ceil((performance.now() - this.#start) / 60_000) + 1}m`;
     const named = async (state: string) => {
-      const series = await this.#query(`count_over_time(ALERTS{alertstate="${state}"}[${range}])`);
+      const series = await this.#server.query(`count_over_time(ALERTS{alertstate="${state}"}[${range}])`);
       return [...new Set(series.map(({ metric }) => metric['alertname'] ?? ''))];
     };
     const { groups } = await this.#server.get<{ groups: { rules: { health: string }[] }[] }>(
       '/api/v1/rules?type=alert',
     );
     const shipped = parse(await readFile(RULES, 'utf8')).groups;
-    const [scraped] = await this.#query(`sum_over_time(up{job="undertone"}[${range}])`);
+    const [scraped] = await this.#server.query(`sum_over_time(up{job="undertone"}[${range}])`);
     return {
       fired: await named('firing'),
       pending: await named('pending'),
@@ -56,11 +56,5 @@ export class Prometheus {
 
   stop(): Promise<void> {
     return this.#server.remove();
-  }
-
-  async #query(query: string) {
-    type Series = { metric: Record<string, string>; value: [number, string] };
-    const path = `/api/v1/query?query=${encodeURIComponent(query)}`;
-    return (await this.#server.get<{ result: Series[] }>(path)).result;
   }
 }

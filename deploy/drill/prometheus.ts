@@ -66,10 +66,17 @@ export class Prometheus {
     this.#targets = targets;
   }
 
-  async scrape(processes: readonly { readonly url: string }[]): Promise<void> {
+  /** Resolves when each of them that answers was scraped: a new list of targets takes some seconds. */
+  async scrape(processes: readonly { readonly url: string; readonly isAlive: boolean }[]): Promise<void> {
+    const hostOf = ({ url }: { url: string }) => new URL(url).host;
     const next = `${this.#targets}.next`;
-    await writeFile(next, JSON.stringify([{ targets: processes.map(({ url }) => new URL(url).host) }]));
+    await writeFile(next, JSON.stringify([{ targets: processes.map(hostOf) }]));
     await rename(next, this.#targets);
+    const alive = processes.filter(({ isAlive }) => isAlive).map(hostOf);
+    for (let missing = alive; missing.length > 0; await sleep(WATCH_MS)) {
+      const up = await this.#server.query('up{job="undertone"} == 1');
+      missing = alive.filter((host) => !up.some(({ metric }) => metric['instance'] === host));
+    }
   }
 
   /** Alerts that fire now, as `name subject`. */

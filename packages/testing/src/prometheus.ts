@@ -50,6 +50,11 @@ export class PrometheusServer {
     return data;
   }
 
+  async query(query: string) {
+    type Series = { metric: Record<string, string>; value: [number, string] };
+    return (await this.get<{ result: Series[] }>(`/api/v1/query?query=${encodeURIComponent(query)}`)).result;
+  }
+
   async remove(): Promise<void> {
     if (this.#child.exitCode === null) {
       const exit = once(this.#child, 'exit');
