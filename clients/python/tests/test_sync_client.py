@@ -102,6 +102,7 @@ except KeyboardInterrupt:
     process = start(program, flaky.environment)
     assert process.stdout
     assert process.stdout.readline() == "reading\n"
+    time.sleep(0.5)  # a signal that comes just before the system call would not interrupt it
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)
     assert process.stdout.readline() == "interrupted\n"

@@ -40,7 +40,7 @@ export class Metrics {
   ]);
   readonly connectionsRefused = this.#counterFromZero(
     'undertone_connections_refused_total',
-    'Connections closed before they showed a valid key, or of a key with too many',
+    'Connections closed before they showed a valid key, or of a key with too many: too_many, timeout, too_much_data',
     { reason: ['too_many', 'timeout', 'too_much_data'] },
   );
   readonly uploads = this.#counterFromZero(
