@@ -69,6 +69,12 @@ test('without a terminal the first key is in a private file, never in the log, a
   assert.equal((await ask(second.url, key)).status, 200);
   assert.equal(await second.stop(), 0);
   assert.doesNotMatch(first.printed() + second.printed(), KEY);
+  const lines = first
+    .printed()
+    .split('\n')
+    .filter((line) => line.startsWith('{'));
+  assert.ok(lines.length > 3);
+  for (const line of lines) assert.equal(JSON.stringify(JSON.parse(line)), line, 'no field is there twice');
 });
 
 test('the started process is the server, with its runtime flags, and accepts a new key until soon after its revocation', async (t) => {

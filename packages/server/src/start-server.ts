@@ -92,7 +92,6 @@ async function openServer(settings: Settings, logger: Logger, opened: CloseStack
   logger.info(
     {
       url,
-      role: settings.role,
       weights: classifier.weightsName,
       licence: classifier.weights.licence,
       commercial_use: classifier.weights.commercial_use,
